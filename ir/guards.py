@@ -39,6 +39,21 @@ class Kind(Enum):
     """The statements as they are without a schedule, beside rewritten statements."""
 
 
+KIND_IN_WORDS = {
+    Kind.OUTER: "a work-item computes an outer element alone",
+    Kind.INTRA: "a work-group computes an outer element",
+    Kind.REDOMAP: "a work-item computes an element of the map part alone",
+    Kind.FLAT: "inner elements are spread over all work-items",
+    Kind.ROW: "a work-item computes a row alone",
+    Kind.LANES: "a few neighbouring work-items compute a row",
+    Kind.GROUP: "a work-group computes a row",
+    Kind.MERGE: "all work-items have equal parts of all rows",
+    Kind.SLABS: "as the last version, in runs of rows that fit into memory",
+    Kind.REWRITTEN: "statements as a schedule rewrites them",
+    Kind.ORIGINAL: "statements without a schedule"}
+"""The meaning of the kinds of versions, for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lengths:
     """Facts about the segments of a nest whose inner widths differ, known when it runs.

@@ -34,11 +34,30 @@ def base(name: VName) -> str:
 
 
 def formula(size: Size, name: Callable[[VName], str] = base) -> str:
-    """A size as a product where that is shorter than the sum."""
+    """A size as a product where that is shorter than the sum.
+
+    Variables that people know by one name are told apart by numbers.
+    """
+    name = _apart(size, name)
     if sympy is None:
         return size.render(name)
     plain, factored = _expression(size, name), sympy.factor(_expression(size, name))
     return min(str(plain), str(factored), key=len)
+
+
+def _apart(size: Size, name: Callable[[VName], str]) -> Callable[[VName], str]:
+    """The names of variables, where a name of several variables gets a number from 2 on.
+
+    >>> formula(Size.var(VName("end", 1)) - Size.var(VName("end", 2)))
+    'end - end_2'
+    """
+    found: dict[str, list[VName]] = {}
+    for each in sorted(size.variables(), key=lambda variable: variable.tag):
+        found.setdefault(name(each), []).append(each)
+    texts = {variable: text if number == 1 else f"{text}_{number}"
+             for text, variables in found.items()
+             for number, variable in enumerate(variables, 1)}
+    return lambda variable: texts.get(variable) or name(variable)
 
 
 def shown(constraint: Constraint, name: Callable[[VName], str] = base) -> str:

@@ -69,6 +69,10 @@ class Derivation:
                                         unlike=tuple(unlike), later=tuple(later))
                 return
 
+    def dropped(self, since: int) -> None:
+        """Keep of the steps from number ``since`` on what was refused: their result is not used."""
+        self.steps[since:] = [step for step in self.steps[since:] if not step.fired]
+
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Steps recorded in this context are premises of the last one."""

@@ -53,14 +53,22 @@ def segments_of(walk: Walk, width: VName) -> Segments:
     if facts is None:
         # the host waits for the total, and ends there if a length is wrong
         walk.make_known(frozenset(), checks=True)
-    if facts is None and not walk.flattener.lifted:
+    if facts is not None:
+        _tell(walk, "facts", lengths, "computed by the host")
+    elif not walk.flattener.lifted:
         facts = facts_of(walk, lengths)
+        _tell(walk, "facts", lengths, "one pass over the lengths")
     if facts is not None:
         return _known(walk, width, Segments(count, lengths, facts[0], Facts(*facts[1:])))
     # no version of a lifted function asks for more than the total, which offsets have
     offsets = _offsets(walk, count, lengths)
     return _known(walk, width, Segments(
         count, lengths, total_of(walk, offsets, count), offsets=offsets))
+
+
+def _tell(walk: Walk, part: str, lengths: VName, how: str) -> None:
+    """Note that a part of a descriptor is made here."""
+    walk.flattener.derivation.happened("descriptor", f"{part} of {lengths.base}", how, walk.loc)
 
 
 def _known(walk: Walk, width: VName, found: Segments) -> Segments:
@@ -154,8 +162,11 @@ def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
 def with_offsets(walk: Walk, width: VName) -> Segments:
     """The descriptor of a width, with the places where segments begin."""
     found = segments_of(walk, width)
-    return found if found.offsets is not None else _known(walk, width, replace(
-        found, offsets=_offsets(walk, found.count, found.lengths)))
+    if found.offsets is not None:
+        return found
+    offsets = _offsets(walk, found.count, found.lengths)
+    _tell(walk, "off", found.lengths, "where each row begins, by a scan of the lengths")
+    return _known(walk, width, replace(found, offsets=offsets))
 
 
 def with_owners(walk: Walk, width: VName) -> Segments:
@@ -467,6 +478,7 @@ def _emit_owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
     It also makes ``pat``, as ``body`` computes an element.
     """
     _check_few(walk, found)
+    _tell(walk, "own", found.lengths, "the row of each element, by a pass over off")
     owner = _owner(walk, inner.number)
     space, body = walk.flattener.fresh_kernel(inner.nest.space, ir.Body(
         (owner, *body.stms), (owner.pat[0].name, *body.result)))
@@ -506,6 +518,7 @@ def _beside_scan(walk: Walk, found: Segments) -> VName | None:
     owners = walk.fresh("own", array_of((found.total,), Prim.I32))
     del walk.out[place:]
     _check_few(walk, found)
+    _tell(walk, "own", found.lengths, "the row of each element, beside a scan")
     walk.emit(replace(stm, pat=(*stm.pat, owners), exp=replace(
         exp, body=ir.Body((*exp.body.stms, owner), (*exp.body.result, owner.pat[0].name)),
         ret=(*exp.ret, Prim.I32))))

@@ -20,6 +20,8 @@ Lengths: TypeAlias = NDArray[np.int64]
 _Floats: TypeAlias = NDArray[np.float64]
 POWER = 1.2
 """The exponent of the power law: a row has at least k elements with probability k^-1.2."""
+MOST = 1 << 53
+"""The greatest length that can be asked for: shapes compute lengths as f64."""
 FEW = 4
 """The greatest length of the rows beside a long one."""
 
@@ -53,8 +55,9 @@ def draw(n: int, shape: str, cap: int, seed: int = 0) -> Lengths:
     """The lengths of ``n`` rows, from 0 to ``cap``; UserError if they cannot be drawn."""
     if shape not in SHAPES:
         raise UserError(f"'{shape}' is no shape of lengths: there are {', '.join(SHAPES)}.")
-    if n < 0 or cap < 0:
-        raise UserError("The number of rows and the greatest length are at least 0.")
+    if n < 0 or not 0 <= cap <= MOST:
+        raise UserError("The number of rows is at least 0, and the greatest length from 0 to "
+                        f"{MOST:,}.")
     uniform = np.asarray(Generator(seed).value(Spec((n,), Prim.F64)), np.float64)
     found: Lengths = np.minimum(SHAPES[shape](uniform, cap), cap).astype(np.int64)
     return found

@@ -35,8 +35,9 @@ class Totals:
     """The predicted cost of several launches.
 
     ``bytes`` move between memory and chip, at least.  ``longest`` are the steps of the work-item
-    that has most.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain`` and ``host`` are
-    the parts of the time in seconds, which overlap within a launch.
+    that has most.  Of ``unknown`` launches, and choices, the program computes the sizes: only the
+    start of each counts.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain`` and
+    ``host`` are the parts of the time in seconds, which overlap within a launch.
     """
 
     seconds: float = 0.0
@@ -50,6 +51,7 @@ class Totals:
     chain: float = 0.0
     host: float = 0.0
     longest: float = 0.0
+    unknown: float = 0.0
 
     def __add__(self, other: Totals) -> Totals:
         sums = [a + b for a, b in zip(astuple(self), astuple(other), strict=True)]
@@ -108,10 +110,14 @@ class PredictedChoice:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The predicted cost of a call, and its choices in the order in which they are met."""
+    """The predicted cost of a call, and its choices in the order in which they are met.
+
+    At ``unknown`` sites the program computes the sizes that decide.
+    """
 
     totals: Totals
     choices: tuple[PredictedChoice, ...]
+    unknown: frozenset[str] = frozenset()
 
 
 def predict(executable: Executable, args: Mapping[str, Any],
@@ -184,6 +190,7 @@ class _Tracing(Predictor):
         self._plan, self._executable = executable.plan, executable
         self._settings = executable.decisions.under(thresholds, {}).settings
         self._met: dict[tuple[Any, ...], PredictedChoice] = {}
+        self._unseen = set[str]()
         self._chooser = VersionChooser(self._sites, device.info, thresholds, force, KnownChoices(),
                                        dict(executable.infeasible), base)
 
@@ -197,7 +204,8 @@ class _Tracing(Predictor):
             parameters(self._plan.steps), self._settings, strict=True)}
         self.seconds = Totals()
         function(self, *(known[str(name)] for name in facts))
-        return Prediction(self.seconds, tuple(self._met.values()))
+        return Prediction(self.seconds, tuple(self._met.values()),
+                          frozenset(self._unseen & self._numbers.keys()))
 
     def _add(self, totals: Totals) -> None:
         self.seconds += totals
@@ -210,7 +218,8 @@ class _Tracing(Predictor):
 
     def unseen(self, name: str) -> None:
         """Add a launch, or a choice, whose size is unknown."""
-        self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch))
+        self._unseen.add(name)
+        self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch, unknown=1.0))
 
     def copy(self, size: int) -> None:
         memory = 2 * size / self.costs.bandwidth

@@ -53,6 +53,9 @@ FIRST_PART = 0.7
 """The part of the time for the first runs in turn; the other part is for a choice fitted anew."""
 PLAIN_PARTS = 0.5, 0.4
 """These parts if runs with settings of kernels follow."""
+DROPPED = "in the end, they did not help"
+UNTRIED = "there was no time to run them in turn"
+"""The reasons why size guards and settings are dropped: by runs in turn, and without any."""
 LOADED = final_choice.Candidates(most=5, near=100.0)
 """The single versions that run where records are noisy: a run may wait for other work that long."""
 ROUNDS = 2
@@ -73,16 +76,16 @@ def settle_choice(job: TuningJob, state: State) -> State:
     if job.policy.parameters.decide or job.aim is Objective.MEMORY or not (
             state.values.keys() - state.thresholds.thresholds.keys()):
         return _settled(job, turns, state, FIRST_PART, 1.0)
-    plain = _settled(job, turns, state.without_settings("in the end, they did not help"),
-                     *PLAIN_PARTS)
-    return _with_settings(job, turns, state, plain)
+    plain = _settled(job, turns, state.without_settings(DROPPED), *PLAIN_PARTS)
+    settled = _with_settings(job, turns, state, plain)
+    return settled if settled.final else settled.with_reason(DROPPED, UNTRIED)
 
 
 def _settled(job: TuningJob, turns: InTurn, state: State, first: float, second: float) -> State:
     """The choice that runs in turn bear out, in parts of the time for first and further runs."""
     names = {TUNED: state}
     if state.guarded.finer or state.values != state.thresholds.thresholds:
-        names |= {ALONE: state.without_settings("in the end, they did not help")}
+        names |= {ALONE: state.without_settings(DROPPED)}
     found = turns.run(names, turns.end_of(first))
     taken = next((option for name, each in names.items()
                   for option in _options(job, name, each, found, turns.least_gain)

@@ -94,6 +94,13 @@ class State:
             parameters=tuple(replace(each, chosen={}, refitted=None, why=each.why or why)
                              for each in self.parameters))
 
+    def with_reason(self, before: str, why: str) -> State:
+        """The state with another reason for parameters and size guards that were dropped."""
+        return replace(self, parameters=tuple(
+            replace(each, why=why) if each.why == before else each for each in self.parameters),
+                       guards=tuple(replace(each, why=why) if each.why == before else each
+                                    for each in self.guards))
+
     def without_guards(self, why: str) -> State:
         """The state without size guards."""
         return replace(self, guards=tuple(

@@ -219,7 +219,8 @@ def entry_forest(fun: Fun) -> Forest:
     names = [site.name for tree in trees for site in tree.walk()]
     if len(set(names)) != len(names):
         raise CompilerBug(f"Two choices of '{fun.name}' have the same site name: {names}.")
-    return Forest(fun.name, trees, shown_sizes(fun))
+    return Forest(fun.name, trees, shown_sizes(fun, (
+        guard for tree in trees for site in tree.walk() for guard in site.guards)))
 
 
 def _sites(body: Body, loops: int, around: set[VName], labels: Iterator[str]) -> Iterator[Site]:

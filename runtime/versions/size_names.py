@@ -5,13 +5,15 @@ The compiler names intermediate results; ``t_233`` says nothing to the author of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
+from runelift.ir.guards import Guard
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import AtomExp, Body, Fun, PrimOp, Stm
+from runelift.ir.syntax import AtomExp, Body, Fun, Index, LengthFacts, PrimOp, Stm
 from runelift.ir.traverse import bodies_of
-from runelift.ir.types import Atom
+from runelift.ir.types import Atom, Const
 
 TEMPORARY = frozenset({"t", "r", "x"})
 """The compiler's names for results of expressions, of choices or reductions, and of indexing."""
@@ -24,16 +26,31 @@ Shown = Mapping[str, str]
 """The text to show instead of a name."""
 
 
-def shown_sizes(fun: Fun) -> dict[str, str]:
-    """The texts for the temporary names in an entry point, by name."""
+def shown_sizes(fun: Fun, guards: Iterable[Guard] = ()) -> dict[str, str]:
+    """The texts for the temporary names in an entry point, by name.
+
+    Facts about lengths that have one name in a guard get that of the lengths, too: ``total(a)``.
+    """
     shown: dict[str, str] = {}
+    facts, owners = dict[VName, VName](), dict[VName, VName]()
     for stm in _statements(fun.body):
+        match stm:
+            case Stm((param,), LengthFacts(lengths)):
+                facts[param.name] = lengths
+            case Stm((param,), Index(array, (Const(),))) if array in facts:
+                owners[param.name] = facts[array]
         if len(stm.pat) == 1 and (name := stm.pat[0].name).base in TEMPORARY:
             text = _expression(stm, shown)
             if (text is None or len(text) > LONGEST) and stm.loc is not None:
                 text = f"the size at {stm.loc.line}:{stm.loc.column}"
             if text is not None:
                 shown[str(name)] = text
+    for guard in guards:
+        names = {name for size in guard.sizes() for name in size.variables()}
+        texts = Counter(show_name(str(name), shown) for name in names)
+        for name in sorted(names & owners.keys(), key=lambda name: name.tag):
+            if texts[name.base] > 1:
+                shown[str(name)] = f"{name.base}({show_name(str(owners[name]), shown)})"
     return shown
 
 
@@ -47,6 +64,12 @@ def show_name(name: str, shown: Shown) -> str:
         return shown[name]
     base, _, tag = name.rpartition("_")
     return base if base and tag.isdigit() and "." not in base else name
+
+
+def simple_name(name: VName, shown: Shown) -> str:
+    """The text for a name, if that is no sum and no quotient; else the name of the compiler."""
+    text = show_name(str(name), shown)
+    return text if _factor(text) == text else name.base
 
 
 def show_size(size: Size, shown: Shown) -> str:

@@ -33,6 +33,9 @@ from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted, z
 from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
+HELP = "each work-item takes its branch; a partition of the points before the map makes two maps"
+"""The reason why a branch with parallelism has no parts, and what would give it some."""
+
 
 class _Kind(Enum):
     """The kind of a result: a scalar, an array of one shape, or an array of any length."""
@@ -98,7 +101,7 @@ def branch_partition(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
             _has_segments(walk, side) for side in sides) and not (
             walk.flattener.lifted and (parallel or sized or not all(
                 walk.regular(p.type) for p in stm.pat))):
-        return Unlike("each work-item can take its branch")
+        return HELP if parallel else Unlike("each work-item can take its branch")
     kinds = [_kind(walk, stm, p.type) for p in stm.pat]
     if None in kinds:
         return "its result is an array of rows, which differ in number"

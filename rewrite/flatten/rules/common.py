@@ -82,7 +82,10 @@ def irregular(walk: Walk, stm: Stm) -> str | None:
 def uneven(walk: Walk, stm: Stm, width: Atom) -> str | None:
     """The reason why ``stm`` has another width or shape of results at each point, if it has."""
     if not walk.invariant(width):
-        return f"its width '{base_name(width)}' differs between points of the nest"
+        known = walk.nest.segments.get(width) if isinstance(width, VName) else None
+        shown = base_name(width) if known is None else (
+            f"{known.lengths.base}[{walk.nest.indices[0].base}]")
+        return f"its width '{shown}' differs between points of the nest"
     for param in stm.pat:
         if not walk.regular(param.type):
             return f"'{param.name.base}' has another shape at each point of the nest"

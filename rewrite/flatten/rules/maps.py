@@ -83,16 +83,20 @@ def map_with_inner_parallelism(walk: Walk, stm: ir.Stm, soac: ir.Map) -> str | N
     with derivation.inside():
         outer = outer_version(walk, nest, soac.lam) if Kind.OUTER in kinds else None
         outer_guard = flattener.guard(stm, Kind.OUTER, len(nest.space), nest.par) if outer else None
+        mark = len(derivation.steps)
         intra = _intragroup(walk, nest, soac.lam) if Kind.INTRA in kinds else None
         if isinstance(intra, str):
+            derivation.dropped(mark)
             derivation.refused("G3 intra", stm, intra)
             intra = None
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
         deeper = _deeper(walk, stm, nest, soac.lam) if intra else []
         rows = _rows_alone(walk, stm, nest, soac.lam) if intra else None
+        mark = len(derivation.steps)
         flat, parallel = (
             flattener.body(nest, soac.lam.body, soac.lam.ret) if Kind.FLAT in kinds else (None, 0))
         if flat and not parallel and (outer or intra):
+            derivation.dropped(mark)
             derivation.refused("G3 flat", stm, "nothing inside can be distributed")
             flat = None
     host = walk.expanded_pat(stm.pat)
@@ -142,9 +146,11 @@ def _deeper(walk: Walk, stm: ir.Stm, nest: Nest, lam: ir.Lambda) -> list[tuple[G
     chain = perfect_chain(lam.body)
     for levels in further_mappings(flattener.policy, chain):
         words = in_words((*(ir.Level.GROUP for _ in nest.space), *levels))
+        mark = len(flattener.derivation.steps)
         flattener.derivation.fired("G3", stm, f"further version over groups: {words}")
         group = _intragroup(walk, nest, with_levels(lam, chain, levels))
         if isinstance(group, str):
+            flattener.derivation.dropped(mark)
             flattener.derivation.refused(f"G3 {words}", stm, group)
             continue
         guard = _intra_guard(walk, stm, nest, group)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
-from runelift.ir.guards import Kind, Lengths
+from runelift.ir.guards import KIND_IN_WORDS, Kind, Lengths
 from runelift.ir.names import VName
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
@@ -83,6 +83,7 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
                    kinds: list[Kind]) -> str | None:
     """Emit the facts and the versions; the reason if there is only one version."""
     soac, flattener = ir.node_of(stm, ir.Map), walk.flattener
+    mark = len(flattener.derivation.steps)
     facts, lam = _facts(walk, nest, soac.lam, widths)
     found = list(facts.nest.segments.values())
     found_at = dict(zip(widths, found, strict=True))
@@ -90,7 +91,6 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
         sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
             (s.total, *s.known) for s in found), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
-    mark = len(flattener.derivation.steps)
     flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
                                "differ")
     alternatives = list[ir.Version]()
@@ -102,18 +102,27 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
         if Kind.ROW in kinds:
             row = single_version(walk, host, outer_version(walk, nest, soac.lam), stm)
             alternatives.append(guarded(Kind.ROW, _par(Kind.ROW, nest, found), row))
+            _tell_mapping(walk, stm, Kind.ROW)
         for kind in (kind for kind in kinds if kind is not Kind.ROW):
-            body, parallel = _shared(walk.flattener, lam, nest, found_at, SHARINGS[kind])
+            before = len(flattener.derivation.steps)
+            with flattener.derivation.inside():
+                body, parallel = _shared(walk.flattener, lam, nest, found_at, SHARINGS[kind])
             if not parallel:
-                flattener.derivation.refused("G3r", stm, "nothing inside can be distributed")
                 break
+            inside = flattener.derivation.steps[before:]
+            del flattener.derivation.steps[before:]
             if kind is kinds[-1]:
                 if len(kinds) > 1 and stores_elements(body, found):
                     slabs = _slabs(walk, lam, nest, found_at, host, body)
                     alternatives.append(guarded(Kind.SLABS, Size.of(0), slabs))
+                    _tell_mapping(walk, stm, Kind.SLABS)
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
                 alternatives.append(guarded(kind, _par(kind, nest, found), body))
+            else:
+                continue  # the last version does so, too
+            _tell_mapping(walk, stm, alternatives[-1].kind)
+            flattener.derivation.steps += inside
     if len(alternatives) == (Kind.ROW in kinds):
         del flattener.derivation.steps[mark:]
         return "nothing inside can be distributed"
@@ -200,6 +209,12 @@ def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VNa
     return flattener.body(inside, ir.Body(copy.stms, results), lam.ret)
 
 
+def _tell_mapping(walk: Walk, stm: ir.Stm, kind: Kind) -> None:
+    below = "" if kind in (Kind.ROW, Kind.SLABS) else ", as below"
+    walk.flattener.derivation.happened(
+        "mapping", f"{kind.value} version", KIND_IN_WORDS[kind] + below, stm.loc)
+
+
 def _slabs(walk: Walk, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segments],
            pat: Sequence[ir.Param], like: ir.Body) -> ir.Body:
     """The body under Σ' in runs of segments, each by equal parts, without versions inside."""
@@ -211,8 +226,6 @@ def _slabs(walk: Walk, lam: ir.Lambda, nest: Nest, found: Mapping[VName, Segment
     body = in_slabs(Walk(once, nest), nest, pat, like,
                     lambda inside, parts: _shared(once, lam, inside, parts, Sharing.MERGE)[0])
     del steps[mark:]
-    walk.flattener.derivation.happened(
-        "G3r", "slabs version", "as above in runs of segments that fit into memory")
     return body
 
 

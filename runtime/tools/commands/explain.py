@@ -12,7 +12,8 @@ The topics about a program:
     barriers    the barriers of kernels, and the accesses between; --dot draws their graph
 
 With --lengths 3,0,5,1, draw how versions for rows of different lengths run such rows.  With
---ragged, tell what decides for the lengths of datasets: parallelism, waste, predicted times.
+--ragged, tell what decides for the lengths of datasets: parallelism, waste, predicted times.  With
+--ragged, cost or memory, --lengths are lengths in place of datasets, as in '1000 power 64'.
 
 With --html, write a page for a browser: passes, flattening, versions and kernels.  Lines that
 belong together can be marked there.  Without an argument, list the codes.
@@ -39,7 +40,7 @@ EXPLAINERS = {
     **{name: f"explain_kernels:{name}" for name in ("parameters", "kernels", "memory")},
     "cost": "explain_cost:explain", "schedule": "explain_schedule:explain",
     **{name: f"explain_kernels:{name}" for name in ("barriers", "access")},
-    **{name: f"explain_rows:{name}" for name in ("lengths", "ragged")},
+    **{name: f"explain_rows:{name}" for name in ("ragged", "lengths")},
     "html": "explain_page:explain"}
 """The functions for options, the first of which counts.  Their modules are imported by name, as
 commands are: some need much."""
@@ -72,7 +73,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "only")
     parser.add_argument("--lengths", metavar="N,N,...",
                         help="draw how each version for rows of different lengths runs rows of "
-                             "these lengths, such as 3,0,5,1: letters are work-items")
+                             "these lengths, such as 3,0,5,1 or '9 power 20': letters are "
+                             "work-items; with cost, memory or --ragged: lengths in place of "
+                             "datasets")
     parser.add_argument("--ragged", action="store_true",
                         help="for datasets with rows of different lengths: their lengths, and "
                              "parallelism, waste and predicted time of each version")
@@ -99,10 +102,17 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--kernel and --dot go with 'explain barriers'.")
     if args.steps and not args.schedule:
         raise UserError("--steps goes with 'explain schedule'.")
-    if args.sizes and not (args.memory or args.cost):
-        raise UserError("--sizes goes with 'explain memory' or 'explain cost'.")
+    if args.sizes and not (args.memory or args.cost or (args.ragged and args.lengths)):
+        raise UserError("--sizes goes with 'explain memory', 'explain cost', or 'explain --ragged "
+                        "--lengths'.")
     if not args.cost and (args.over is not None or (args.as_device and not args.ragged)):
         raise UserError("--as-device and --over go with 'explain cost'.")
+    topics = {name for name in TOPICS[1:] if getattr(args, name)}
+    if args.ragged and topics:
+        raise UserError(f"--ragged is a topic by itself: leave out '{', '.join(sorted(topics))}'.")
+    if args.lengths is not None and topics - {"cost", "memory"}:
+        raise UserError("--lengths goes with 'explain cost', 'explain memory', --ragged, or "
+                        "without a topic.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
     if args.subject is None and (args.html or "").endswith(".fut"):

@@ -42,9 +42,11 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     """Run ``runelift explain cost``."""
     loaded, device = predicted_program(args, path)
     entries = entries_of(args, loaded.compiled.interfaces)
-    if (args.sizes or args.over) and len(entries) > 1:
-        raise UserError("--sizes and --over are those of one --entry, of "
+    if (args.sizes or args.over or args.lengths) and len(entries) > 1:
+        raise UserError("--sizes, --lengths and --over are those of one --entry, of "
                         f"{', '.join(entries)}.")
+    if args.over is not None and args.lengths is not None:
+        raise UserError("--over varies a size, and --lengths has the number of rows: give one.")
     if args.html is not None and args.over is None:
         raise UserError("'explain cost --html' draws times over a size: --over NAME says which.")
     found = {entry: _explained(args, loaded, entry) for entry in entries}
@@ -58,7 +60,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     show(f"Predicted for {device}")
     for each in found.values():
         show("\n\n".join(_texts(each)))
-    show(f"\n{call.LEGEND}")
+    show(f"\n{call.legend(each for entry in found.values() for each in entry.calls)}")
 
 
 def predicted_program(args: argparse.Namespace, path: Path) -> tuple[LoadedProgram, str]:
@@ -78,7 +80,7 @@ def _explained(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> _
     forest = forest_of(loaded.compiled.versioned_entry(entry)).entry(entry)
     sizes = assigned(args.sizes)
     if args.over is None or args.over in sizes:
-        inputs = inputs_of(loaded, entry, args.sizes, args.only)
+        inputs = inputs_of(loaded, entry, args.sizes, args.only, args.lengths)
         calls = [call.ExplainedCost(forest, name, predict_call(loaded, entry, given))
                  for name, given in inputs.items()]
     else:

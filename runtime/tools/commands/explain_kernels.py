@@ -86,8 +86,9 @@ def memory(args: argparse.Namespace, path: Path) -> None:
     """Explain the device memory of each version, for datasets, or for sizes without arrays."""
     program = planned_program(args, path)
     entries = entries_of(args, program.entries)
-    if args.sizes and len(entries) > 1:
-        raise UserError(f"--sizes are those of one --entry, of {', '.join(entries)}.")
+    if (args.sizes or args.lengths) and len(entries) > 1:
+        raise UserError(f"--sizes and --lengths are those of one --entry, of "
+                        f"{', '.join(entries)}.")
     found = [_memory_of(args, program, entry) for entry in entries]
     if args.json:
         print_json({each.forest.entry: explained_memory.facts(each) for each in found})
@@ -100,7 +101,7 @@ def _memory_of(args: argparse.Namespace, program: Program, entry: str
                ) -> explained_memory.ExplainedMemory:
     forest, loaded = program.tree.entry(entry), program.loaded
     inputs = {} if program.device_info is None else inputs_of(
-        loaded, entry, args.sizes, args.only)
+        loaded, entry, args.sizes, args.only, args.lengths)
     return explained_memory.ExplainedMemory(
         forest, memory_of(loaded.plan(entry)),
         {name: program.estimate_memory(entry, given) for name, given in inputs.items()},

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from runelift.ir.base.errors import UserError
 from runelift.ir.base.files import read_source
+from runelift.ir.base.numerals import whole_number
+from runelift.ir.names import VName
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.data.lengths import MOST, Lengths, parse
 from runelift.runtime.data.outline import arguments_of_sizes, assigned
 from runelift.runtime.predictions.predict import outlined
 from runelift.runtime.programs.compile import compile as compile_program
@@ -22,6 +28,32 @@ from runelift.runtime.tools.commands.rewriting_options import rewriting_of, rule
 from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import datasets_of
 from runelift.runtime.versions.tuning_file import schedule_of
+
+
+def lengths_of_rows(text: str) -> Lengths:
+    """The lengths that ``3,0,5,1`` or ``N SHAPE CAP`` asks for; UserError if malformed."""
+    if " " in text.strip():
+        return parse(text)
+    found = [whole_number(each.strip()) for each in text.split(",")]
+    if any(each is None or each > MOST for each in found):
+        raise UserError(f"'{text:.60}' should be lengths from 0 on, as in --lengths 3,0,5,1, or "
+                        "N SHAPE CAP, as in --lengths '1000 power 64'.")
+    return np.array(found, np.int64)
+
+
+def _arguments_of_rows(loaded: LoadedProgram, entry: str, sizes: Mapping[str, int], rows: str
+                       ) -> list[Any]:
+    """Arguments with these sizes, where all arrays of lengths that decide are ``rows``."""
+    interface, lengths = loaded.interface(entry), lengths_of_rows(rows)
+    known = {number: spec.shape[0] for number, spec in enumerate(interface.params)
+             if spec.name in loaded.executable(entry).given_lengths
+             and spec.shape is not None and len(spec.shape) == 1}
+    if not known:
+        raise UserError(f"No argument of '{entry}' is an array of lengths, of one dimension, that "
+                        "decides between versions.")
+    counts = {size.base: len(lengths) for size in known.values() if isinstance(size, VName)}
+    given = arguments_of_sizes(interface, {**sizes, **counts})
+    return [lengths if number in known else value for number, value in enumerate(given)]
 
 
 def planned_program(args: argparse.Namespace, path: Path) -> Program:
@@ -42,13 +74,15 @@ def compiled_source(args: argparse.Namespace, path: Path, rewriting: Rewriting |
     return made
 
 
-def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None
-              ) -> dict[str, list[Any]]:
-    """Arguments by name: of ``sizes`` if any, else of datasets.
+def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str | None,
+              rows: str | None = None) -> dict[str, list[Any]]:
+    """Arguments by name: of ``sizes`` if any, or of the lengths of ``rows``, else of datasets.
 
     Only the lengths that decide have elements.
     """
     compiled, interface = loaded.compiled, loaded.interface(entry)
+    if rows is not None:
+        return {f"rows of {rows}": _arguments_of_rows(loaded, entry, assigned(sizes), rows)}
     if sizes:
         return {", ".join(sizes): arguments_of_sizes(interface, assigned(sizes))}
     here = loaded.info if loaded.info is not None and loaded.info.handle is not None else None

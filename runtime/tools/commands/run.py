@@ -32,6 +32,7 @@ from runelift.runtime.tools.commands.open_program import (
     version_names_in_errors,
 )
 from runelift.runtime.tools.commands.options import COMPILATION, add_options, print_json
+from runelift.runtime.versions.size_names import show_name
 from runelift.runtime.versions.version_names import version_name
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def execute(args: argparse.Namespace) -> int:
     else:
         write_values(results, sys.stdout.buffer, args.binary)
         for each in ran:
-            sizes = " ".join(f"{name}={value}" for name, value in each["sizes"].items())
+            sizes = ", ".join(f"{show_name(name, program.tree.entry(entry).shown)} = {value:,}"
+                              for name, value in each["sizes"].items())
             print(f"{each['site']} {each['version']}: {each['seconds'] * 1e6:.0f} µs, "
                   f"{each['launches']} launch{'es' * (each['launches'] != 1)} ({sizes})",
                   file=sys.stderr)

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runelift.codegen.plan.memory import Peak, VersionMemory
+from runelift.ir.sizes import Size
 from runelift.ir.solver.formulas import formula
 from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.memory.memory_run import Held, MemoryEstimate, VersionNeed
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.size_names import simple_name
 from runelift.runtime.versions.version_names import described_version
 
 LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rounded up, and bound "
@@ -44,6 +46,10 @@ class ExplainedMemory:
         seconds = self.seconds.get(label, {}).get(version, math.inf)
         return memory if math.isinf(seconds) else f"{show_seconds(seconds)}, {memory}"
 
+    def formula(self, size: Size) -> str:
+        """A number of bytes as a formula; facts about lengths say of which array if need be."""
+        return formula(size, lambda name: simple_name(name, self.forest.shown))
+
     def rows(self) -> Iterator[tuple[str, str, int, VersionMemory]]:
         """The versions: name, site, index, and formulas."""
         sites = self.forest.sites()
@@ -65,23 +71,25 @@ def _lines(found: ExplainedMemory) -> Iterator[str]:
         body += [[name, *(_cell(found, label, site, index) for label in found.estimates)]
                  for name, site, index, _ in found.rows()]
         yield table([head, *body], "  ")
-    yield from (f"  {line}" for line in _formula_lines("outside of choices", found.formulas))
+    yield from (f"  {line}" for line in _formula_lines(
+        found, "outside of choices", found.formulas))
     for name, _, _, version in found.rows():
-        yield from (f"  {line}" for line in _formula_lines(name, version))
+        yield from (f"  {line}" for line in _formula_lines(found, name, version))
     for input_name, estimate in found.estimates.items():
         yield f"  {input_name}: {_alive(estimate.alive)} at the peak of {WHOLE}"
         if estimate.unknown:
             yield f"    not all is known before it runs: {estimate.unknown}"
 
 
-def _formula_lines(name: str, version: VersionMemory) -> Iterator[str]:
-    sums = list(dict.fromkeys(formula(size) for size in version.bytes))
+def _formula_lines(found: ExplainedMemory, name: str, version: VersionMemory) -> Iterator[str]:
+    sums = list(dict.fromkeys(map(found.formula, version.bytes)))
     yield f"{name}: " + (sums[0] if len(sums) == 1 else f"the greatest of {', '.join(sums)}")
-    yield from (f"  {line}" for line in dict.fromkeys(_arrays(each) for each in version.peaks))
+    lines = dict.fromkeys(_arrays(found, each) for each in version.peaks)
+    yield from (f"  {line}" for line in lines)
 
 
-def _arrays(peak: Peak) -> str:
-    return ", ".join(f"{_shown(each.name.base)} {formula(each.bytes)}"
+def _arrays(found: ExplainedMemory, peak: Peak) -> str:
+    return ", ".join(f"{_shown(each.name.base)} {found.formula(each.bytes)}"
                      + (f" ({each.origin})" if each.origin else "")
                      for each in peak.arrays) or "nothing"
 
@@ -122,9 +130,9 @@ def _base(array: Held) -> str:
 def facts(found: ExplainedMemory) -> dict[str, Any]:
     """The device memory of an entry point as a JSON object: outside, versions, inputs."""
     return {
-        "outside": _facts_of(found.formulas),
+        "outside": _facts_of(found, found.formulas),
         "versions": {f"{site}/{index}": {
-            "name": name, **_facts_of(version),
+            "name": name, **_facts_of(found, version),
             "inputs": {label: _need_facts(each.need_of(site, index),
                                           found.seconds.get(label, {}).get((site, index)))
                        for label, each in found.estimates.items()}}
@@ -135,9 +143,9 @@ def facts(found: ExplainedMemory) -> dict[str, Any]:
                    for label, each in found.estimates.items()}}
 
 
-def _facts_of(version: VersionMemory) -> dict[str, Any]:
-    return {"kind": version.kind, "greatest_of": [formula(size) for size in version.bytes],
-            "arrays": [[{"array": a.name.base, "bytes": formula(a.bytes), "origin": a.origin}
+def _facts_of(found: ExplainedMemory, version: VersionMemory) -> dict[str, Any]:
+    return {"kind": version.kind, "greatest_of": list(map(found.formula, version.bytes)),
+            "arrays": [[{"array": a.name.base, "bytes": found.formula(a.bytes), "origin": a.origin}
                         for a in peak.arrays] for peak in version.peaks]}
 
 

@@ -28,6 +28,7 @@ from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.entry_points import FLATTENING_STAGE
 from runelift.runtime.devices.info import DeviceInfo
 from runelift.runtime.tools.explanation.history import Firing, History, PassDone
+from runelift.runtime.tools.explanation.segments import drawing_lines, drawn
 from runelift.runtime.tools.pages.document import document
 from runelift.runtime.tools.pages.highlight import highlighted
 from runelift.runtime.tools.pages.pygments_lexer import RuneliftLexer
@@ -38,6 +39,8 @@ TEMPLATE = "explanation.html"
 MOST_OPEN = 400
 """Most lines of an entry point's passes and steps that are shown without being asked for."""
 LEXER = RuneliftLexer(stripnl=False, ensurenl=False)
+ROWS = (3, 0, 5, 1)
+"""The lengths of the rows in pictures."""
 _VERSION = re.compile(r" (V\d+) \(\w+\)")
 _PLACE = re.compile(r"\[(\d+):(\d+)\]")
 
@@ -80,6 +83,7 @@ class EntryShown:
     tree: list[TreeLine]
     unfolded: bool
     work: str = ""
+    pictures: str = ""
     versions: list[VersionKernels] = field(default_factory=list)
     why_not: str = ""
 
@@ -119,6 +123,7 @@ def _entry(compiled: Compiled, history: History, name: str, texts: Texts,
         name, texts.add(pretty_lines(core)), passes, texts.add(pretty_lines(optimised)), steps,
         late, texts.add(pretty_lines(versioned)),
         [_tree_line(line, texts) for line in forest.render().splitlines()], at_once <= MOST_OPEN)
+    found.pictures = "\n".join(drawing_lines(drawn(forest, ROWS), ROWS))
     try:
         host, origins = compiled.explained_plan(
             name, interleave=device is None or device.interleaves,

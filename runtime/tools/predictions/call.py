@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from runelift.runtime.versions.version_names import described_version, version_n
 
 LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, at least.  The "
           "longest work-item is that with most steps.  Times are predicted, not measured.")
+UNKNOWN = "  With ≥, launches whose sizes the program computes count as starts alone."
 HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
 MOST = 8
 """The most encounters of a choice that are shown."""
@@ -60,6 +61,11 @@ def render(found: ExplainedCost) -> str:
     return "\n".join(_lines(found))
 
 
+def legend(found: Iterable[ExplainedCost]) -> str:
+    """The line below calls."""
+    return LEGEND + UNKNOWN * any(each.prediction.totals.unknown for each in found)
+
+
 def _lines(found: ExplainedCost) -> Iterator[str]:
     yield f"{found.forest.entry}, {found.label}: {_summary(found.prediction.totals)}"
     around = _around(found.forest)
@@ -74,12 +80,22 @@ def _lines(found: ExplainedCost) -> Iterator[str]:
             yield f"    {verdict(site, choice)}"
         if len(choices) > MOST:
             yield f"  {site.name}: met at {len(choices) - MOST} further sizes"
+    yield from _unmet(found)
+
+
+def _unmet(found: ExplainedCost) -> Iterator[str]:
+    """The choices that cannot be predicted."""
+    for name, site in found.forest.sites().items():
+        if name in found.prediction.unknown:
+            place = f" [{site.place}]" if site.place else ""
+            yield f"  {name}{place}: what decides is found when the program runs"
 
 
 def _summary(totals: Totals) -> str:
     launches = round(totals.launches)
-    return (f"predicted {show_seconds(totals.seconds)}, {launches:,} "
-            f"launch{'es' * (launches != 1)}, {show_bytes(round(totals.bytes))}, "
+    known = f" ({round(totals.unknown):,} of unknown size)" if totals.unknown else ""
+    return (f"predicted {_at_least(totals)}, {launches:,} "
+            f"launch{'es' * (launches != 1)}{known}, {show_bytes(round(totals.bytes))}, "
             f"bound by {BOUNDS[totals.bound]}")
 
 
@@ -110,7 +126,11 @@ def cells(totals: Totals | None) -> list[str]:
         return [*("-" * (len(HEAD) - 2)), "cannot run"]
     return [f"{round(totals.launches):,}", show_bytes(round(totals.bytes)),
             show_count(totals.operations), show_count(totals.longest),
-            show_seconds(totals.seconds), BOUNDS[totals.bound]]
+            _at_least(totals), BOUNDS[totals.bound]]
+
+
+def _at_least(totals: Totals) -> str:
+    return "≥ " * bool(totals.unknown) + show_seconds(totals.seconds)
 
 
 def show_count(value: float) -> str:
@@ -176,6 +196,7 @@ def _choice_facts(site: Site, choice: PredictedChoice) -> dict[str, Any]:
 
 def _facts_of(totals: Totals) -> dict[str, Any]:
     return {"predicted_seconds": totals.seconds, "launches": totals.launches,
+            "unknown_launches": totals.unknown,
             "bytes": totals.bytes, "operations": totals.operations,
             "longest_work_item": totals.longest, "bound": BOUNDS[totals.bound],
             "parts": {words: getattr(totals, name) for name, words in BOUNDS.items()}}

@@ -12,9 +12,9 @@ from runelift.runtime.tools.pages.markup import Markup
 from runelift.runtime.tools.pages.scales import Axis
 from runelift.runtime.tools.predictions.call import (
     HEAD,
-    LEGEND,
     ExplainedCost,
     cells,
+    legend,
     obstacles,
     rows,
 )
@@ -108,4 +108,5 @@ def _call(call: ExplainedCost) -> Iterator[Markup]:
             site.name)
         parts += [html.table(rows(site, choices[0], ""), title, kind="numbers"),
                   html.lines(obstacles(site, choices[0], described_version))]
-    yield html.section(f"{call.forest.entry}, {call.label}", [*parts, html.paragraph(LEGEND)])
+    yield html.section(f"{call.forest.entry}, {call.label}", [
+        *parts, html.paragraph(legend([call]))])

@@ -192,8 +192,10 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
         ratio = _ratio(objective(entry.costs, entry.fit.thresholds, entry.aim),
                        objective(entry.costs, entry.first.thresholds, entry.aim))
         suggested = "a gain" if ratio is None else f"{max(1.0, ratio):.3g}x"
+        names = ", ".join(sorted(entry.unmoved))
         kept = ("nothing was changed" if entry.fit.kept_default else
-                f"{', '.join(sorted(entry.unmoved))} keep their default versions")
+                f"{names} {'keeps its' if len(entry.unmoved) == 1 else 'keep their'} default "
+                "versions" if names else "later runs in turn decided")
         yield (f"  {_source(entry).capitalize()} suggested {suggested}. A direct comparison showed "
                f"no gain, so {kept}.")
 

@@ -92,13 +92,15 @@ def changes(tuning: Tuning, parameters: Sequence[ParameterTuning] = (),
             ) -> list[Change]:
     """The changes by thresholds, parameters and size guards together, by dataset.
 
-    Where the result ran beside the default in the end, those times count.
+    Where the result ran beside the default in the end, those times count.  Times with parameters or
+    size guards that were dropped do not count.
     """
-    later = {each.entry: [each.verified] for each in parameters}
+    later = {each.entry: [each.verified] for each in parameters if each.chosen}
     guarded = dict[str, float]()
     for guard in guards:
-        later.setdefault(guard.entry, []).append(guard.verified)
-        guarded |= guard.after if guard.finer else {}
+        if guard.finer:
+            later.setdefault(guard.entry, []).append(guard.verified)
+            guarded |= guard.after
     found = list[Change]()
     for entry in tuning.entries:
         name, fit = entry.forest.entry, entry.fit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,15 @@ import runelift
 from runelift.codegen.plan import plan
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import CompilerLimitation, ProgramFailure, RunTooLarge
+from runelift.ir.base.source import Source
 from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
 from runelift.ir.pretty import pretty
 from runelift.ir.traverse import statements_at_host
 from runelift.rewrite.flatten import segments
 from runelift.runtime.compilation.diagnostics import as_json, as_text
-from runelift.runtime.versions.forest import plans
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.versions.forest import entry_forest, plans
 from tests.codegen import harness
 
 LENGTHS = {
@@ -190,6 +193,22 @@ def test_kinds_and_guards() -> None:
     assert [v.kind for v in tree.leaves()] == [Kind.ROW, Kind.LANES, Kind.GROUP, Kind.MERGE]
     assert list(tree.guards()) == [
         "main.suff_row_0", "main.suff_lanes_1", "main.suff_group_2"]
+
+
+@pytest.mark.parametrize("policy", ["all", "full"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivations_tell_of_the_versions_that_there_are(name: str, policy: str) -> None:
+    """They also tell which parts of descriptors a program makes, and of none besides."""
+    compiled = compile_source(Source(name, PROGRAMS[name]), policy=policy)
+    steps, kinds = compiled.derivation("main").steps, [
+        each.kind.value for site in entry_forest(compiled.versioned_entry("main").funs[0])
+        .sites().values() for each in site.alternatives]
+    assert sorted(kinds) == sorted(
+        step.what.partition(" ")[0] for step in steps if step.rule == "mapping")
+    text = pretty(compiled.versioned)
+    assert {step.what.partition(" of ")[0] for step in steps if step.rule == "descriptor"} == {
+        part for part, name in (("facts", "total"), ("off", "off"), ("own", "own"))
+        if re.search(rf"\b{name}_\d+ :", text)}
 
 
 def test_histograms_of_equal_rows_have_bins_for_each_row_in_lockstep(simulator: str) -> None:

@@ -38,7 +38,7 @@ def test_shapes_are_what_their_names_say() -> None:
 
 @pytest.mark.parametrize("text", [
     "", "3", "3 power", "power 3 4", "3 power x", "3 power 4 5 6", "3 power 4 -1", "3 odd 4",
-    "-1 power 4", "3 power -4"])
+    f"3 equal {1 << 54}", "-1 power 4", "3 power -4"])
 def test_what_cannot_be_drawn(text: str) -> None:
     with pytest.raises(UserError, match=r"N SHAPE CAP|no shape|at least 0"):
         parse(text)

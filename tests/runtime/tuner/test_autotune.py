@@ -494,7 +494,12 @@ def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
     assert entry.unmoved == {"b"}
     assert entry.fit.predicted == {"a": 50.5, "b": 90.5}
     assert "within 0.00 % of the best of an exhaustive search" in render(tuning)
-    assert "showed no gain, so b keep their default versions" in render(tuning)
+    assert "showed no gain, so b keeps its default versions" in render(tuning)
+    (entry,) = tuning.entries
+    for unmoved, said in ((("a", "b"), "a, b keep their default versions"),
+                          ((), "later runs in turn decided")):
+        other = replace(entry, unmoved=frozenset(unmoved))
+        assert f"showed no gain, so {said}" in render(replace(tuning, entries=(other,)))
 
 
 def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:

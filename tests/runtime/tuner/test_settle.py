@@ -49,7 +49,7 @@ from runelift.runtime.tuner.measure.turns import (
 from runelift.runtime.tuner.policy import NORMAL
 from runelift.runtime.tuner.result import Tuning
 from runelift.runtime.tuner.searched_gains import SearchedGain
-from runelift.runtime.tuner.settle import ALONE
+from runelift.runtime.tuner.settle import ALONE, UNTRIED
 from runelift.runtime.tuner.state import State
 from runelift.runtime.tuner.thresholds import measure, take_searched, verify
 from tests.runtime.tuner.simulated import (
@@ -407,6 +407,7 @@ def test_what_there_was_no_time_to_run_in_the_end_is_not_kept() -> None:
     state = settle(late, with_setting(before))
     assert state.values == before.values != sim.default
     assert not state.final
+    assert [each.why for each in state.parameters] == [UNTRIED]
 
 
 @pytest.mark.parametrize("seconds", [10.0, 60.0])

@@ -20,6 +20,19 @@ entry nested [n] (xs: [n]i32) (k: i64): [][]i32 =
 """
 
 
+WIDTHS = """
+entry main [n] (a: [n]i64) (b: [n]i64): [n]i64 =
+  map2 (\\x y -> i64.sum (map (% 7) (iota x)) + i64.maximum (map (% 5) (iota y))) a b
+"""
+
+
+def test_facts_about_several_lengths_are_told_apart() -> None:
+    forest = forest_of(compile_source(Source("widths", WIDTHS)).versioned).entry("main")
+    first = next(iter(forest.guards().values()))
+    assert forest.compared(first) == (
+        "ceil((n + total(a) + total(b))/(1 + longest(a) + longest(b)))")
+
+
 @pytest.fixture(scope="module")
 def forests() -> Forests:
     return forest_of(compile_source(Source("halves", HALVES)).versioned)

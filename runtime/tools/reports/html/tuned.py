@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from runelift.ir.guards import KIND_IN_WORDS
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages import document as html
@@ -47,9 +48,6 @@ from runelift.runtime.versions.version_names import described_version
 
 COLUMNS = 6
 """Datasets that have a column beside the conditions at most."""
-KINDS = ("outer: a work-item computes an outer element alone; intra: a work-group does; flat: "
-         "inner elements are spread over all work-items.")
-"""The meaning of the kinds of versions."""
 MOST_ROWS = 40
 """Most rows of repeated runs that are drawn; the table has all."""
 BEYOND = 2.0
@@ -164,7 +162,7 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
         yield html.paragraph(f"The default thresholds stay: {fit.kept_default}.")
     columns = found if len(found) <= COLUMNS else {}
     yield html.figure(decision_table(forest, columns, fit.thresholds),
-                      f"Conditions are tested from the top.  {KINDS}" + (
+                      f"Conditions are tested from the top.  {_kinds(forest)}" + (
                           f"  Times: {report.CLOCK[0].lower()}{report.CLOCK[1:]}.  {MARKS}"
                           if columns else ""))
     if not columns:
@@ -176,6 +174,12 @@ def _decisions(entry: EntryTuning, finer: ConfirmedSizeGuards | None) -> Iterato
               for name, each in found.items() for label, one in each.items())])])
     yield html.folded("The thresholds, and the values that make the same choices", [html.table(
         report.threshold_rows(entry), report.LEGEND, kind="stacks")])
+
+
+def _kinds(forest: Forest) -> str:
+    """The meaning of the kinds of versions that there are."""
+    kinds = dict.fromkeys(leaf.kind for leaf in forest.leaves())
+    return "; ".join(f"{kind.value}: {KIND_IN_WORDS[kind]}" for kind in kinds) + "."
 
 
 def _scores(entry: EntryTuning) -> Iterator[Markup]:

@@ -40,7 +40,7 @@ def test_waste_is_that_of_each_step(shape: str, abreast: int) -> None:
     for each in map(int, lengths):
         wanted["group"] += abreast * -(-each // abreast)
     for version, issued in wanted.items():
-        found = waste(version, lengths, abreast)
+        found = waste(version, [lengths], abreast)
         assert found == (pytest.approx(issued / total) if total else None)
         assert found is None or found >= 1
-    assert waste("outer", lengths, abreast) is None
+    assert waste("outer", [lengths], abreast) is None

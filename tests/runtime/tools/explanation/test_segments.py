@@ -33,22 +33,25 @@ def test_a_group_waits_for_itself_only() -> None:
     assert picture("group", [3, 0, 5, 1]).lines == ("abc.", "", "ijkli...", "m...")
 
 
-def test_bins_wait_for_their_power_of_two() -> None:
-    assert picture("bins", [3, 4, 5, 1]).lines == ("aaa.", "bbbb", "ccccc", "d")
-
-
 def test_tiles_run_over_ends_of_segments() -> None:
     assert picture("merge", [3, 0, 5, 1]).lines == ("aaa|", "|", "bbbcc|", "c|")
     assert picture("flat", [3, 0, 5, 1]).lines == ("aaa", "", "abbbb", "c")
 
 
+def test_slabs_are_rows_that_begin_within_some_steps() -> None:
+    found = picture("slabs", [3, 0, 5, 1, 12, 2])
+    assert found.lines == ("aaa|", "|", "bbbcc|", "a|", "aabbbbccccdd|", "aa|")
+    assert found.issued == 12 + 16 + 4
+
+
 @pytest.mark.parametrize(("version", "waste"), [
     ("row", 100 * 10 / 109), ("lanes", 100 * 10 / 109), ("group", (100 + 9 * TEAM) / 109),
-    ("bins", 1.0), ("merge", 120 / 119), ("pad", 100 * 10 / 109)])
-def test_waste_is_issued_over_useful_steps(version: str, waste: float) -> None:
+    ("slabs", (104 + 4 + 8 + 8) / 109), ("merge", 120 / 109), ("flat", 112 / 109)])
+def test_waste_is_issued_steps_over_elements(version: str, waste: float) -> None:
     assert picture(version, [100, *[1] * 9]).waste == pytest.approx(waste)
 
 
-def test_empty_segments_waste_nothing_in_tiles() -> None:
+def test_ends_of_empty_rows_are_steps_of_merge() -> None:
     assert picture("flat", [0] * 5).issued == 0
-    assert picture("merge", [0] * 2 * TILE).waste == 1
+    assert picture("merge", [0] * 2 * TILE).issued == 2 * TILE
+    assert {picture(version, [0] * 5).waste for version in VERSIONS} == {None}

@@ -215,3 +215,24 @@ def test_the_page_names_crossings_and_the_device(page: Path) -> None:
 @pytest.mark.skipif(PROGRAM is None, reason=MISSING)
 def test_the_page_fits_screens(page: Path) -> None:
     assert screens(page, widths=(480, 1280)) == []
+
+
+def test_what_the_program_computes_is_said_to_be_unknown(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kept.fut"
+    path.write_text("entry main [n] (ks: [n]i64) =\n"
+                    "  map (\\k -> i64.sum (map (% 9) (iota k))) (filter (> 2) ks)\n")
+    wanted = ["explain", "cost", str(path), "--sizes", "n=1000", "--as-device", "h200"]
+    assert main(wanted) == 0
+    text = capsys.readouterr().out
+    assert "main, n=1000: predicted ≥ " in text
+    assert "main.versions_0 [2:3]: what decides is found when the program runs" in text
+    assert main([*wanted, "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["result"]["entries"]["main"]["inputs"].values()
+    assert f"({found['unknown_launches']:.0f} of unknown size)" in text
+    assert found["launches"] > found["unknown_launches"] > 0
+    path.write_text(ROWS)
+    assert main(["explain", "cost", str(path), "--as-device", "h200"]) == 0
+    known = capsys.readouterr().out
+    assert "unknown size" not in known
+    assert "≥" not in known

@@ -17,9 +17,13 @@ from runelift.runtime.tools.reports.verdict import (
     verdict,
     written_line,
 )
+from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
+from runelift.runtime.tuner.fit.size_guards import SizeGuardKind
+from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning
 from runelift.runtime.tuner.measure.paired_comparison import PairedTimes
 from runelift.runtime.tuner.measure.side_by_side import BEST, DEFAULT, TUNED, SideBySide, speedup
 from runelift.runtime.tuner.thresholds import tune_thresholds
+from runelift.runtime.versions.size_guards import SizeTable
 from tests.runtime.tuner.simulated import CHAIN, Simulated, inputs, job_for
 
 
@@ -77,6 +81,22 @@ def test_gains_of_stages_multiply(guards: list[float], gain: float, certainty: s
     assert found.before == 4e-3
     assert found.before / found.after == pytest.approx(gain)
     assert found.certainty == certainty
+
+
+def test_times_with_what_was_dropped_do_not_count() -> None:
+    sim = Simulated.of(CHAIN, cost)
+    tuning = tune_thresholds(job_for(sim, inputs(a=[16]), repeats=1))
+    fast = {"a": PairedTimes.of([4e-3] * 9, [1e-3] * 9)}
+    name, finer = tuning.entries[0].forest.entry, {"main.versions_0": SizeTable(("n",), {(16,): 0})}
+    kept, dropped = (ConfirmedSizeGuards(name, SizeGuardKind.MEMO, each, verified=fast)
+                     for each in (finer, {}))
+    settings, none = (ParameterTuning(name, chosen=each, verified=fast)
+                      for each in ({"main.r_0.group": 64}, {}))
+    (plain,) = changes(tuning)
+    assert changes(tuning, [none], [dropped]) == [plain]
+    for parameters, guards in (([settings], [dropped]), ([none], [kept])):
+        (found,) = changes(tuning, parameters, guards)
+        assert found.before / found.after == pytest.approx(4 * plain.before / plain.after)
 
 
 def test_what_stays_is_no_change() -> None:
