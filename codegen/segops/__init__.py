@@ -26,7 +26,8 @@ work-items one after the other; the other devices interleave accesses.
 | scatter | ``hostplan/dispatch`` | always: a work-item per point |
 
 ``product_operands`` and ``product_results`` find places of products in several dimensions.
-``merge_path`` and ``merge_parts`` share out ragged segments, ``ragged_facts`` describes them.
+``segred_bins``, ``merge_path`` and ``merge_parts`` share out ragged segments, ``ragged_facts``
+describes them.
 ``segments`` finds the segments of a map and what they have in common.  ``scan_tiles`` is the part
 that both scans share.  ``coarsen`` and ``local_tiles`` transform the code of blocked reductions.
 """

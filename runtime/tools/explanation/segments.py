@@ -103,7 +103,8 @@ VERSIONS: Mapping[str, tuple[str, Callable[[Sequence[int]], Iterator[str]]]] = {
     "slabs": (f"rows that begin within {SLAB} steps run at once, then others; each work-item has "
               f"{TILE} steps: an element, or the end of a row ({END})",
               lambda lengths: chain.from_iterable(map(_tiles, _runs(lengths)))),
-    "merge": (f"each work-item has {TILE} steps: an element, or the end of a row ({END})", _tiles),
+    "merge": (f"each work-item has {TILE} steps: an element, or the end of a row ({END}); GPUs "
+              "reduce rows by their lengths instead", _tiles),
     "flat": (f"each work-item has {TILE} elements, of whatever rows",
              lambda lengths: _tiles(lengths, "")),
 }
