@@ -1,4 +1,4 @@
-"""Reductions of segments of very different lengths: short, long and very long ones apart.
+"""Reductions of segments of very different lengths: the short and the long apart.
 
 - ``merge_rows``: a group has neighbouring segments.  A team of a few work-items folds each, but
   leaves a longer one to a sub-group.  Segments above :data:`LONG` are cut into pieces, which go to
@@ -10,9 +10,9 @@
 So no work-item has more than a bounded number of elements at a time, whatever the lengths are.  No
 offsets are needed, unless the map has further results.
 
-Sources: Merrill, Garland and Grimshaw 2012, "Scalable GPU graph traversal", section 6 (teams by
-lengths); Ashari et al. 2014, "Fast sparse matrix-vector multiplication on GPUs for graph
-applications" (bins).
+Sources: Merrill, Garland and Grimshaw 2012, "Scalable GPU graph traversal", section 6: teams by
+lengths.  Ashari et al. 2014, "Fast sparse matrix-vector multiplication on GPUs for graph
+applications": bins.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class _Pieces:
     """The list of pieces: piece ``number`` of a ``segment``, and its totals.
 
     There is ``room`` for all of them.  The device's first counter counts them, and is 0 again
-    afterwards.  The pieces of a segment are next to each other.  ``done`` counts the groups that
-    have finished with pieces of a segment, at its first piece; or its first element keeps the
-    number of all pieces.  So many groups as ``workers`` share them out.
+    afterwards.  The pieces of a segment are next to each other.  So many groups as ``workers``
+    share them out.  At the first piece of a segment, ``done`` counts the pieces that are folded.
+    Where another kernel combines them, its first element keeps the number of all pieces.
     """
 
     room: VName
@@ -108,7 +108,7 @@ class _List:
 
     @property
     def length(self) -> Exp:
-        """How many numbers there are."""
+        """The number of elements."""
         return imp.Convert(Prim.I32, Prim.I64, imp.Load(self._count, lit(0), Prim.I32))
 
     def add(self, number: Exp) -> tuple[imp.Stm, ...]:
@@ -215,7 +215,7 @@ class _Rows:
 
 
 def _fold_rows(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> None:
-    """Add the kernel that folds short and long segments, and lists the pieces of longer ones."""
+    """Add the kernel that folds segments, and lists the pieces of those above :data:`LONG`."""
     rows = _Rows(lowering, exp)
     k, lanes = rows.k, rows.lanes
     room = Size.var(rows.shape.group)
@@ -286,9 +286,10 @@ def _each_piece(k: KernelBuilder, exp: SegRed, pieces: _Pieces, count: VName,
         "min", imp.Var(pieces.room), imp.Convert(Prim.I32, Prim.I64, imp.Load(
             count, lit(0), Prim.I32))), lit(0), Prim.I64)
     k.emit(imp.If(IS_FIRST, (imp.Store(told, lit(0), many, Prim.I64),)))
-    known = k.declare("many", Prim.I64, imp.Load(told, lit(0), Prim.I64))
+    known = imp.Var(k.names.fresh("many"))
+    k.emit(imp.Declare(known.name, Prim.I64, imp.Load(told, lit(0), Prim.I64),
+                       expected=ceil_quot(_cut(k, exp), lit(PIECE))))
     k.loop(known, run, start=GROUP_ID, step=GROUP_COUNT, base="p")
-    announce(k, ceil_quot(_cut(k, exp), lit(PIECE)), imp.Var(pieces.workers))
     return known
 
 
@@ -315,9 +316,10 @@ def _fold_pieces(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> N
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         each = segment_of(k, begin_segment(k, exp, segment), totals, outs, segment)
         first = k.declare("first", Prim.I64, op("mul", number, lit(PIECE)))
-        each.fold_part(LID, LSIZE, first, k.declare("elements", Prim.I64, op(
-            "min", lit(PIECE), op("sub", each.width, first))))
-        announce(k, lit(PIECE), LSIZE)
+        elements = imp.Var(k.names.fresh("elements"))
+        k.emit(imp.Declare(elements.name, Prim.I64, op("min", lit(PIECE), op(
+            "sub", each.width, first)), expected=lit(PIECE)))
+        each.fold_part(LID, LSIZE, first, elements)
         for op_, mems, total, target in zip(exp.ops, arrays, totals, pieces.totals, strict=True):
             found = total_of_group(k, op_, mems, total)
             k.emit(imp.If(IS_FIRST, launches.stores(target, place, found, launches.prims_of(op_))))
@@ -381,7 +383,8 @@ def _cut(k: KernelBuilder, exp: SegRed) -> Exp:
     """The elements that are known to be cut into pieces, for models of cost."""
     if (longest := ragged_of(exp).longest) is None:
         return lit(0)
-    return imp.Select(op("lt", lit(LONG), k.scalar(longest)), k.scalar(longest), lit(0), Prim.I64)
+    is_long = op("min", lit(1), op("quot", k.scalar(longest), lit(LONG + 1)))
+    return op("mul", is_long, k.scalar(longest))
 
 
 def _i32(number: int) -> Exp:

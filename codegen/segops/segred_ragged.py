@@ -7,7 +7,7 @@ The version says who shares the elements of a segment (:class:`~runelift.ir.ragg
   combine their totals by shuffles or in local memory;
 - *group* (``ragged_groups``): a group per segment, as in :mod:`~runelift.codegen.segops.segred`;
 - *merge*: parts of bounded size, whatever the lengths are.  On devices with coalesced accesses
-  segments go to teams by their lengths (:mod:`~runelift.codegen.segops.segred_bins`), on others
+  segments go to teams by their lengths (:mod:`~runelift.codegen.segops.segred_bins`).  Elsewhere
   work-items have equal parts of all elements and segments
   (:mod:`~runelift.codegen.segops.segred_merge`).
 
