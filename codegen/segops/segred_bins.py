@@ -215,7 +215,7 @@ class _Rows:
 
 
 def _fold_rows(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> None:
-    """Add the kernel that folds segments, and lists the pieces of those above :data:`LONG`."""
+    """Add the kernel that folds segments of at most :data:`LONG` elements, and cuts all longer."""
     rows = _Rows(lowering, exp)
     k, lanes = rows.k, rows.lanes
     room = Size.var(rows.shape.group)

@@ -119,7 +119,7 @@ def test_many_parts_of_a_processor() -> None:
     s.check((s.builder.affine(),), s.x, s.place, device={plan.NUM_GROUPS: 3})
 
 
-def _failed(monkeypatch: pytest.MonkeyPatch, sees: Callable[[int], bool]) -> None:
+def failed(monkeypatch: pytest.MonkeyPatch, sees: Callable[[int], bool]) -> None:
     """Let the work-items with these numbers in their groups see that a kernel has failed."""
     usual = _Item._id
     monkeypatch.setattr(_Item, "_id", lambda item, kind: (
@@ -131,7 +131,7 @@ def _failed(monkeypatch: pytest.MonkeyPatch, sees: Callable[[int], bool]) -> Non
 def test_no_element_is_read_after_a_failure(sharing: Sharing, way: str,
                                             monkeypatch: pytest.MonkeyPatch) -> None:
     """There are none: the interpreter of kernels would complain."""
-    _failed(monkeypatch, lambda _: True)
+    failed(monkeypatch, lambda _: True)
     s = Segments(LENGTHS["huge"], sharing)
     xs = next(param for param in s.args if param.name.base == "xs")
     exp = SegRed(Level.GRID, s.space, (s.builder.operator("add", I64, 0),), s.body.body(s.x),
@@ -142,12 +142,19 @@ def test_no_element_is_read_after_a_failure(sharing: Sharing, way: str,
     assert not found.any()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_group_sees_one_answer_about_failures(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another group may fail meanwhile.  The first work-item asks for all of its group."""
-    _failed(monkeypatch, lambda number: number > 0)
+@pytest.mark.parametrize("coherent", [0, 1])
+def test_work_items_may_see_different_answers_about_failures(
+        coherent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another group may fail meanwhile.  All work-items meet at barriers nevertheless."""
+    monkeypatch.setattr(segred_bins, "LONG", 4)
+    failed(monkeypatch, lambda number: number % 3 > 0)
     s = Segments(LENGTHS["huge"], Sharing.MERGE)
-    s.check((s.builder.affine(),), s.x, s.place, device=WAYS[way])
+    exp = SegRed(Level.GRID, s.space, (s.builder.operator("add", I64, 0),), s.body.body(s.x),
+                 (I64,))
+    stm = Stm((Param(s.builder.fresh("out"), array_of((s.n,), I64)),), exp)
+    (found,) = lowered_results(stm, s.args, s.builder.names, {
+        **DEVICE, LOCKSTEP: 1, COHERENT: coherent}, MODEL)
+    assert found.shape == (len(LENGTHS["huge"]),)
 
 
 @pytest.mark.parametrize("sharing", REDUCING, ids=lambda s: s.value)

@@ -12,8 +12,12 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.syntax import Level, Operator, SegScan
 from runelift.ir.types import array_of
-from tests.codegen.harness import CHUNK, LOCKSTEP, WINDOW, agree
-from tests.codegen.segops.test_segred_ragged import LENGTHS, WAYS, Segments
+from tests.codegen.harness import CHUNK, LOCKSTEP, PATIENCE, WINDOW, agree
+from tests.codegen.segops.test_segred_ragged import LENGTHS, Segments, failed
+
+WAYS: dict[str, dict[VName, int]] = {
+    "cores": {LOCKSTEP: 0}, "two passes": {LOCKSTEP: 1},
+    "one pass": {LOCKSTEP: 1, PATIENCE: 1 << 20}}
 
 I64 = Prim.I64
 
@@ -51,3 +55,11 @@ def test_tiles_of_any_size(group: int, chunk: int, way: str) -> None:
 def test_processors_carry_totals_from_part_to_part() -> None:
     s = Segments([0, 9000, 3, 0, 4000, 1], Sharing.FLAT)
     check(s, (s.builder.affine(),), s.x, s.place, device={LOCKSTEP: 0, plan.NUM_GROUPS: 3})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_group_sees_one_answer_about_failures(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another group may fail meanwhile.  The first work-item asks for all of its group."""
+    failed(monkeypatch, lambda number: number > 0)
+    s = Segments(LENGTHS["huge"], Sharing.FLAT)
+    check(s, (s.builder.affine(),), s.x, s.place, device=WAYS[way])
