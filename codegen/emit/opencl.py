@@ -76,7 +76,7 @@ _EXACT = frozenset({"neg", "abs", "min", "max", "mod", "floor", "ceil", "trunc",
 """Operations on floats that give an f16, or no float, for numbers that are f16."""
 _OF_HALVES = frozenset({"fma", "nextafter"})
 """Operations on f16 whose results are not the rounded results on f32."""
-_BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr"}
+_BRANCH_FREE = _INFIX.keys() | {"shl", "shr", "lshr", "not"}
 """Operations that certainly compile without branches."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 """Types in which arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
@@ -159,6 +159,16 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {printer.name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
+
+
+def _is_inside(exp: Exp) -> bool:
+    """True for ``0 <= x and x < n``."""
+    match exp:
+        case imp.Apply("and", Prim.BOOL, (
+                imp.Apply("le", Prim.I64, (imp.Lit() as zero, index)),
+                imp.Apply("lt", Prim.I64, (same, _)))):
+            return index == same and zero.const.value == 0
+    return False
 
 
 def _is_branch_free(exp: Exp) -> bool:
@@ -416,7 +426,7 @@ class _Printer:
                     lines += [f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)]
                 if self.cuts and wraps_around(index, body):
                     lines.append(f"{pad}GOES_ROUND")
-                if how == [] and self._bound(bound) is None and self._is_around_plain(body):
+                if how == [] and self._bound(bound) is None and self._mixes(body):
                     lines.append(f"{pad}ROLLED")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
@@ -479,10 +489,11 @@ class _Printer:
         return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
             isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
-    def _is_around_plain(self, body: Sequence[Stm]) -> bool:
-        """True if a loop inside is partly unrolled."""
+    def _mixes(self, body: Sequence[Stm]) -> bool:
+        """True if a loop inside is partly unrolled, and private arrays are accessed."""
         return any(isinstance(stm, imp.For) and self.is_plain(stm.bound, stm.body)
-                   for stm in statements(body))
+                   for stm in statements(body)) and any(
+            isinstance(stm, imp.DeclareArray) for stm in statements(self.kernel.body))
 
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
         """The C lines of a statement under a lock."""
@@ -517,7 +528,7 @@ class _Printer:
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))
             case imp.Select(cond, then_, else_, prim):
-                return (f"({self.exp(cond)} ? {self.typed(then_, prim)} "
+                return (f"({self.selecting(cond)} ? {self.typed(then_, prim)} "
                         f": {self.typed(else_, prim)})")
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.group is not None:
                 return self.name(self.kernel.group)
@@ -526,14 +537,9 @@ class _Printer:
                     raise CompilerLimitation("groups that run side by side have one dimension")
                 return self.ids.get(kind) or _SHORT_IDS.get((kind, dim)) or (
                     f"(long){_IDS[kind]}({dim})")
-            case imp.Apply("and", Prim.BOOL, (
-                    imp.Apply("le", Prim.I64, (imp.Lit() as zero, index)),
-                    imp.Apply("lt", Prim.I64, (same, size)))) if index == same and (
-                        zero.const.value == 0):
+            case imp.Apply("and", Prim.BOOL, (_, imp.Apply("lt", _, (index, size)))) if (
+                    _is_inside(exp)):
                 return f"INSIDE({self.exp(index)}, {self.exp(size)})"
-            case imp.Apply("and" | "or" as op, Prim.BOOL, (left, right)) if (
-                    self._is_quick(left) and self._is_quick(right)):
-                return f"({self.exp(left)} {_INFIX[op]} {self.exp(right)})"
             case imp.Apply("add" | "sub" | "mul" as op, Prim.I64, (left, right)):
                 return f"{op.upper()}({self.exp(left)}, {self.exp(right)})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
@@ -549,11 +555,23 @@ class _Printer:
                 return self._apply(op, prim, texts, ", ".join(
                     self._cast(a, text, prim) for a, text in zip(args, texts, strict=True)))
 
-    def _is_quick(self, exp: Exp) -> bool:
-        """True if a condition costs less than a branch around it: it neither loads nor divides.
+    def selecting(self, cond: Exp) -> str:
+        """The condition of a selection, without branches if its parts are quick.
 
         A branch in a loop keeps loads of later iterations from being issued.
         """
+        match cond:
+            case imp.Apply("and" | "or" as op, Prim.BOOL, (left, right)) if self._is_quick(
+                    cond) and not _is_inside(cond):
+                return f"({self.selecting(left)} {_INFIX[op]} {self.selecting(right)})"
+            case imp.Apply("not", Prim.BOOL, (arg,)):
+                return f"(!{self.selecting(arg)})"
+            case imp.Var(name) if name in self.inlined:
+                return self.selecting(self.inlined[name])
+        return self.exp(cond)
+
+    def _is_quick(self, exp: Exp) -> bool:
+        """True if a condition costs less than a branch around it: it neither loads nor divides."""
         return all(self._is_quick(self.inlined[part.name]) if isinstance(part, imp.Var) and (
             part.name in self.inlined) else isinstance(part, imp.Var | imp.Lit | imp.WorkItem) or (
             isinstance(part, imp.Apply) and part.op in _BRANCH_FREE)

@@ -32,8 +32,8 @@
 #define LARGELY_UNROLLED
 #endif
 
-// ROLLED: loops around loops that are partly unrolled.  If NVIDIA's compiler also unrolls these, it
-// reads the elements of a private array from wrong places (driver 580.159, H200, 2026-11-30).
+// ROLLED: loops around loops that are partly unrolled.  If NVIDIA's compiler unrolls both, it takes
+// wrong elements of private arrays (driver 580.159, H200, 2026-11-30).
 #ifdef NVIDIA
 #define ROLLED _Pragma("unroll 1")
 #else

@@ -149,37 +149,46 @@ def test_loops_of_constant_length_are_unrolled_if_they_are_short(a: int, b: int,
     assert ("PARTLY_UNROLLED" in source) == (not unrolled)
 
 
-def _nest(bound: imp.Exp) -> str:
+def _nest(bound: imp.Exp, *, private: bool = True) -> str:
     """The text of a loop to a bound around a loop to ``n`` with a store."""
     n, i, j, out = (VName(base, tag) for tag, base in enumerate("nijx"))
-    store = imp.Store(out, imp.Var(j), imp.Var(i), Prim.I64)
+    mem = VName("own", 9) if private else out
+    declared = (imp.DeclareArray(mem, Prim.I64, 8),) if private else ()
+    store = imp.Store(mem, imp.Var(j), imp.Var(i), Prim.I64)
     zero, one = imp.Lit(i64(0)), imp.Lit(i64(1))
     inner = imp.For(j, zero, imp.Var(n), one, (store,))
     return opencl_source(imp.Kernel("k", (
         imp.BufferParam(out, Prim.I64, True), imp.ScalarParam(n, Prim.I64)), (),
-        (imp.For(i, zero, bound, one, (inner,)),)), 0, {})
+        (*declared, imp.For(i, zero, bound, one, (inner,)))), 0, {})
 
 
-def test_one_loop_of_a_nest_is_unrolled() -> None:
-    """NVIDIA's compiler makes wrong code of a nest if it unrolls two.  Short ones may go."""
-    text = _nest(imp.Var(VName("n", 0)))
+def test_one_loop_of_a_nest_with_private_arrays_is_unrolled() -> None:
+    """NVIDIA's compiler makes wrong code of it if it unrolls two.  Short ones may go."""
+    n = imp.Var(VName("n", 0))
+    text = _nest(n)
     assert text.count("PARTLY_UNROLLED") == 1
     assert text.index("ROLLED\n") < text.index("for (") < text.index("PARTLY_UNROLLED")
     assert " ROLLED" not in _nest(imp.Lit(i64(3)))
+    assert " ROLLED" not in _nest(n, private=False)
 
 
 @pytest.mark.parametrize(("load", "joined"), [(False, "&"), (True, "&&")])
-def test_quick_conditions_are_joined_without_a_branch(load: bool, joined: str) -> None:
+def test_selections_by_quick_conditions_have_no_branch(load: bool, joined: str) -> None:
     """A branch would keep loads of later iterations from being issued; a load may be far."""
     x, out = VName("x", 0), VName("out", 1)
     other = imp.Load(out, imp.Var(x), Prim.I64) if load else imp.Lit(i64(9))
     both = imp.Apply("and", Prim.BOOL, (
         imp.Apply("lt", Prim.I64, (imp.Var(x), imp.Lit(i64(5)))),
         imp.Apply("lt", Prim.I64, (other, imp.Var(x)))))
-    text = opencl_source(imp.Kernel("k", (
+    either = imp.Apply("not", Prim.BOOL, (both,))
+    value = imp.Select(either, imp.Var(x), imp.Lit(i64(0)), Prim.I64)
+    kernel = imp.Kernel("k", (
         imp.BufferParam(out, Prim.I64, True), imp.ScalarParam(x, Prim.I64)), (),
-        (imp.If(both, (imp.Store(out, imp.Var(x), imp.Var(x), Prim.I64),)),)), 0, {})
-    assert f" {joined} " in text
+        (imp.If(both, (imp.Store(out, imp.Var(x), value, Prim.I64),)),))
+    branch, selection = (line for line in opencl_source(kernel, 0, {}).splitlines()
+                         if "if (" in line or " ? " in line)
+    assert " && " in branch
+    assert f" {joined} " in selection
 
 
 def test_each_part_of_a_deep_expression_is_written_once() -> None:
