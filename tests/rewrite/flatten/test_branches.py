@@ -176,6 +176,9 @@ def test_a_derivation_says_what_helps_a_branch_in_a_map() -> None:
             compiled.versioned_entry("main").funs[0]).leaves()}
         assert (Kind.FLAT in kinds) == (name == "parted")
     assert told == {"branch": ["G19"], "parted": []}
+    steps = compile_source(Source("branch", BRANCH)).derivation("main").steps
+    assert [step.rule for step in steps if step.fired] == [  # of what is kept
+        "G3", "G1", "mapping", "mapping"]
     ks, xs = np.array([0, 7, 3, 12, 1, 0, 9]), np.arange(5)
     sums, others = interpret(compiled.core, "main", [ks, xs])
     np.testing.assert_array_equal(sums, [10 * k for k in ks if k % 3 == 0])
