@@ -8,12 +8,13 @@ the first failure sets it to ``base + code``.  The other has the arguments of th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import zip_longest
 
 from runelift.codegen.emit.atomics import INDENT, atomic, locked, swapped
 from runelift.codegen.emit.inlining import used_once
+from runelift.codegen.emit.loop_directives import UNROLL_FULLY, LoopDirectives
 from runelift.codegen.emit.prelude import STORED, TYPES, linked
 from runelift.codegen.emit.signatures import FAILURE_ARGS, parameters, team_cells, uses_subgroups
 from runelift.codegen.emit.source_places import SourceOfStatements, annotated
@@ -27,7 +28,6 @@ from runelift.ir.base.source import Loc
 from runelift.ir.base.visible import one_line
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.imp.traverse import has_barriers, statements, subexpressions
-from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.types import Const
@@ -40,15 +40,6 @@ MOST_DIGITS = 6
 """The most digits of a float as decimal text; a longer float is written by its bits."""
 MOST_MACRO_ARGS = 6
 """The most arguments of a failure for which the prelude has a macro."""
-
-MOST_UNROLLED_ITERATIONS = 64
-"""Loops of at most this many iterations are unrolled completely if the kernel asks for it."""
-
-UNROLL_FULLY = "#pragma unroll"
-"""The directive for complete unrolling."""
-
-MOST_PLAIN_STATEMENTS = 24
-"""Loops of at most this many simple statements are partly unrolled on devices that gain by it."""
 
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
@@ -193,6 +184,7 @@ class _Printer:
         self.separated = False
         """True if a statement that the optimiser keeps follows the last branch."""
         self.inlined = used_once(kernel.body)
+        self.directives = LoopDirectives(kernel, constants, self.constant)
         self.guarded: Mapping[VName, imp.Space] = {}
         """The memories that other work-items change, so that no element may stay in a register."""
         self.locate: Callable[[Stm], Iterable[Loc]] | None = None
@@ -327,7 +319,7 @@ class _Printer:
         self.separated = self.synchronizes and any(
             isinstance(each, imp.Barrier | imp.While)
             or (isinstance(each, imp.For)
-                and self.unrolling(each.unroll, each.bound, each.body) != [UNROLL_FULLY])
+                and self.directives.of(each) != [UNROLL_FULLY])
             for each in statements(stms))
         begin = [f"{INDENT * depth}BEGUN({number});"] if self.separated else []
         return begin + self.block(stms, depth)
@@ -419,14 +411,14 @@ class _Printer:
                     self.constant(bound) == 1 and self.constant(stm.start) == 0):
                 return [f"{pad}{{", f"{pad}{INDENT}const long {self.name(index)} = 0;",
                         *self.block(body, depth + 1), f"{pad}}}"]
-            case imp.For(index, start, bound, step, body, unroll):
-                i, how = self.name(index), self.unrolling(unroll, bound, body)
+            case imp.For(index, start, bound, step, body):
+                i, how = self.name(index), self.directives.of(stm)
                 lines = [f"{pad}{each}" for each in how]
                 if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
                     lines += [f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)]
                 if self.cuts and wraps_around(index, body):
                     lines.append(f"{pad}GOES_ROUND")
-                if how == [] and self._bound(bound) is None and self._mixes(body):
+                if how == [] and self.directives.stays_rolled(stm):
                     lines.append(f"{pad}ROLLED")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
@@ -455,45 +447,6 @@ class _Printer:
         return [*first, f"{pad}again_{number}:;", f"{pad}if (!{goes_on}) goto over_{number};",
                 *self.block(stm.body, depth), *last, f"{pad}goto again_{number};",
                 f"{pad}over_{number}:;"]
-
-    def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
-        """The directives for unrolling a loop."""
-        if isinstance(unroll, VName):
-            times = self.constants[unroll]
-            if times:
-                return [f"#pragma unroll {times}"]
-            if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
-                return ["PARTLY_UNROLLED" if self._bound(bound) is None else "LARGELY_UNROLLED"]
-        elif unroll and self.is_short(bound):
-            return [UNROLL_FULLY]
-        return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
-
-    def is_short(self, bound: Exp) -> bool:
-        """True if a loop with a constant bound is worth complete unrolling."""
-        return (self._bound(bound) or 0) <= MOST_UNROLLED_ITERATIONS
-
-    def _bound(self, exp: Exp) -> int | None:
-        """The value of a bound that is made of constants."""
-        match exp:
-            case imp.Var(v):
-                return self.constants.get(v)
-            case imp.Apply("add" | "sub" | "mul" | "quot" | "rem" as op, Prim.I64, args):
-                values = [self._bound(arg) for arg in args]
-                return None if None in values else int(apply(op, Prim.I64, *values))
-        return self.constant(exp)
-
-    def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
-        """True for a loop of unknown length with a few simple statements."""
-        known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
-                                               and bound.name in self.constants)
-        return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
-            isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
-
-    def _mixes(self, body: Sequence[Stm]) -> bool:
-        """True if a loop inside is partly unrolled, and private arrays are accessed."""
-        return any(isinstance(stm, imp.For) and self.is_plain(stm.bound, stm.body)
-                   for stm in statements(body)) and any(
-            isinstance(stm, imp.DeclareArray) for stm in statements(self.kernel.body))
 
     def _locked(self, stm: imp.Locked, depth: int) -> list[str]:
         """The C lines of a statement under a lock."""
@@ -548,7 +501,8 @@ class _Printer:
                     prim.is_int and divisor > 0 and divisor.bit_count() == 1):
                 return self._by_power(op, prim, arg, divisor)
             case imp.Apply("quot" | "rem" as op, Prim.I64 | Prim.U64, (
-                    arg, imp.Lit() | imp.Var() as divisor)) if (self._bound(divisor) or 0) > 0:
+                    arg, imp.Lit() | imp.Var() as divisor)) if (
+                        self.directives.bound(divisor) or 0) > 0:
                 return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.exp(divisor)})"
             case imp.Apply(op, prim, args):
                 texts = [self.exp(a) for a in args]

@@ -1,0 +1,71 @@
+"""Directives for loops: which of them a compiler should unroll, and which it must not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import statements
+from runelift.ir.meaning import apply
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+
+MOST_UNROLLED_ITERATIONS = 64
+"""Loops of at most this many iterations are unrolled completely if the kernel asks for it."""
+UNROLL_FULLY = "#pragma unroll"
+"""The directive for complete unrolling."""
+MOST_PLAIN_STATEMENTS = 24
+"""Loops of at most this many simple statements are partly unrolled on devices that gain by it."""
+
+
+class LoopDirectives:
+    """The directives for the loops of a kernel; ``constant`` knows what is known at its build."""
+
+    def __init__(self, kernel: imp.Kernel, constants: Mapping[VName, int],
+                 constant: Callable[[Exp], int | None]) -> None:
+        self._kernel, self._constants, self._constant = kernel, constants, constant
+
+    def of(self, loop: imp.For) -> list[str]:
+        """The directives before a loop that is to be unrolled."""
+        if isinstance(loop.unroll, VName):
+            times = self._constants[loop.unroll]
+            if times:
+                return [f"#pragma unroll {times}"]
+            if any(isinstance(stm, imp.For) for stm in loop.body):  # over lanes, all unrolled
+                return ["PARTLY_UNROLLED" if self.bound(loop.bound) is None
+                        else "LARGELY_UNROLLED"]
+        elif loop.unroll and (self.bound(loop.bound) or 0) <= MOST_UNROLLED_ITERATIONS:
+            return [UNROLL_FULLY]
+        return ["PARTLY_UNROLLED"] if self._is_plain(loop.bound, loop.body) else []
+
+    def stays_rolled(self, loop: imp.For) -> bool:
+        """True if a loop of unknown length has a loop that is partly unrolled, and private arrays.
+
+        See ``ROLLED`` in the prelude.
+        """
+        return self._has_private and self.bound(loop.bound) is None and any(
+            isinstance(stm, imp.For) and self._is_plain(stm.bound, stm.body)
+            for stm in statements(loop.body))
+
+    def bound(self, exp: Exp) -> int | None:
+        """The value of a bound that is made of constants."""
+        match exp:
+            case imp.Var(v):
+                return self._constants.get(v)
+            case imp.Apply("add" | "sub" | "mul" | "quot" | "rem" as op, Prim.I64, args):
+                values = [self.bound(arg) for arg in args]
+                return None if None in values else int(apply(op, Prim.I64, *values))
+        return self._constant(exp)
+
+    @cached_property
+    def _has_private(self) -> bool:
+        return any(isinstance(stm, imp.DeclareArray) for stm in statements(self._kernel.body))
+
+    def _is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
+        """True for a loop of unknown length with a few simple statements."""
+        known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
+                                               and bound.name in self._constants)
+        return not known and len(body) <= MOST_PLAIN_STATEMENTS and all(
+            isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
