@@ -31,7 +31,14 @@ from runelift.codegen.plan import plan
 from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
 from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
-from runelift.codegen.segops.ragged import announce, begin_segment, offset, ragged_of, segment_of
+from runelift.codegen.segops.ragged import (
+    announce,
+    begin_segment,
+    expect,
+    offset,
+    ragged_of,
+    segment_of,
+)
 from runelift.codegen.segops.segred import combine_partials, is_last_group, total_of_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -51,6 +58,13 @@ MOST_LANES = 32
 """The work-items for longer segments, where the device has no sub-groups."""
 SMALL = Prim.U16
 """The type of numbers of segments of a group."""
+
+
+def segred_lanes(lowering: launches.Lowering, exp: SegRed) -> None:
+    """Add a kernel with a team for each segment, whatever its length is (``ragged_lanes``)."""
+    rows = _Rows(lowering, exp)
+    rows.fold_own(None)
+    rows.launch("ragged_lanes")
 
 
 def segred_bins(lowering: launches.Lowering, exp: SegRed) -> None:
@@ -123,16 +137,15 @@ class _List:
         return imp.Convert(SMALL, Prim.I64, imp.Load(self._cells, place, SMALL))
 
 
-class _Team(NamedTuple):
-    """``lanes`` neighbours that share a segment of at most ``most`` elements, and one of them."""
+class _Bin(NamedTuple):
+    """Segments of at most ``most`` elements; the rest goes to the list ``longer``.
 
-    lanes: Exp
-    lane: Exp
+    So many ``elements`` are expected in them.
+    """
+
     most: Exp
-
-
-def _team(k: KernelBuilder, lanes: Exp, most: Exp) -> _Team:
-    return _Team(lanes, k.declare("lane", Prim.I64, op("and", LID, op("sub", lanes, lit(1)))), most)
+    longer: _List
+    elements: Exp
 
 
 class _Rows:
@@ -180,64 +193,74 @@ class _Rows:
         """The length of the segment with a number."""
         return op("max", lit(0), self.k.array(ragged_of(self.exp).lengths).read([number]))
 
-    def fold(self, row: Exp, exists: Exp, team: _Team, longer: _List, elements: Exp) -> None:
-        """Emit the folding of a segment by a team, which lists it if it is too long.
+    def fold_own(self, bin_: _Bin | None) -> None:
+        """Emit the folding of the segment of each team; see :meth:`fold`."""
+        row = self.k.declare("row", Prim.I64, op("quot", LID, self.lanes))
+        exists = self.k.declare("exists", Prim.BOOL, op(
+            "lt", op("add", self.first, row), self.segments))
+        self.fold(row, exists, self.lanes, bin_)
 
-        ``row`` is the number of the segment in the group.  So many ``elements`` are expected in
-        the segments of all teams.
+    def fold(self, row: Exp, exists: Exp, lanes: Exp, bin_: _Bin | None) -> None:
+        """Emit the folding of a segment by ``lanes`` neighbours, if it belongs to a bin.
+
+        ``row`` is the number of the segment in the group.
         """
         k = self.k
+        lane = k.declare("lane", Prim.I64, op("and", LID, op("sub", lanes, lit(1))))
         number = k.declare("number", Prim.I64, imp.Select(
             exists, op("add", self.first, row), lit(0), Prim.I64))
         length = k.declare("length", Prim.I64, imp.Select(
             exists, self.length(number), lit(0), Prim.I64))
-        takes = k.declare("takes", Prim.BOOL, op("le", length, team.most))
-        exists = k.declare("runs", Prim.BOOL, all_of(exists, self.fine))
-        leads = all_of(exists, op("eq", team.lane, lit(0)))
-        k.emit(imp.If(all_of(leads, negated(takes)), longer.add(row)))
+        takes = exists = k.declare("runs", Prim.BOOL, all_of(exists, self.fine))
+        leads = op("eq", lane, lit(0))
+        if bin_ is not None:
+            fits = k.declare("fits", Prim.BOOL, op("le", length, bin_.most))
+            takes = k.declare("takes", Prim.BOOL, all_of(exists, fits))
+            k.emit(imp.If(all_of(exists, leads, negated(fits)), bin_.longer.add(row)))
         totals = [launches.scalars(k.neutral(o)) for o in self.exp.ops]
         exp = begin_segment(k, self.exp, number)
-        each = segment_of(k, exp, totals, self.outs, number, all_of(exists, takes))
-        each.fold_part(team.lane, team.lanes)
-        announce(k, elements, op("mul", self.segments, self.lanes))
+        segment_of(k, exp, totals, self.outs, number, takes).fold_part(lane, lanes)
+        items = op("mul", self.segments, self.lanes)
+        if bin_ is None:
+            expect(k, ragged_of(exp), items, lanes)
+        else:
+            announce(k, bin_.elements, items)
         found = [t for o, ts, ms in zip(exp.ops, totals, self.arrays, strict=True)
-                 for t in team_total(k, o, ts, ms, team.lanes, self.subgroup)]
-        k.emit(imp.If(all_of(leads, takes), tuple(
+                 for t in team_total(k, o, ts, ms, lanes, self.subgroup)]
+        k.emit(imp.If(all_of(takes, leads), tuple(
             out.write([number], value) for out, value in zip(self.outs, found, strict=False))))
 
-    def launch(self) -> None:
+    def launch(self, kind: str) -> None:
         """Launch the kernel, with the barriers that it needs."""
         k, group = self.k, Size.var(self.shape.group)
         k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], constants=k.constants))
         self.lowering.build_for_fixed(k)
-        self.lowering.launch(k, "merge_rows", ceil_div(
+        self.lowering.launch(k, kind, ceil_div(
             self.shape.segments * Size.var(self.shape.lanes), group), group, fits=True)
 
 
 def _fold_rows(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> None:
     """Add the kernel that folds segments of at most :data:`LONG` elements, and cuts all longer."""
     rows = _Rows(lowering, exp)
-    k, lanes = rows.k, rows.lanes
-    room = Size.var(rows.shape.group)
+    k, room = rows.k, Size.var(rows.shape.group)
     longer, longest = _List(k, room), _List(k, room)
-    row = k.declare("row", Prim.I64, op("quot", LID, lanes))
-    exists = k.declare("exists", Prim.BOOL, op("lt", op("add", rows.first, row), rows.segments))
-    rows.fold(row, exists, _team(k, lanes, op("mul", lit(SHARE), lanes)), longer,
-              op("sub", k.scalar(ragged_of(exp).total), _cut(k, exp)))
+    rows.fold_own(_Bin(op("mul", lit(SHARE), rows.lanes), longer, op(
+        "sub", k.scalar(ragged_of(exp).total), _cut(k, exp))))
     subgroup = imp.Var(rows.subgroup)
     most = op("min", LSIZE, imp.Select(
         op("lt", lit(1), subgroup), subgroup, lit(MOST_LANES), Prim.I64))
-    many, team = k.declare("many", Prim.I64, longer.length), _team(k, most, lit(LONG))
+    many = k.declare("many", Prim.I64, longer.length)
 
     def turn(begin: Exp) -> None:
         place = k.declare("place", Prim.I64, op("add", begin, op("quot", LID, most)))
         exists = k.declare("exists", Prim.BOOL, op("lt", place, many))
         row = imp.Select(exists, longer.at(place), lit(0), Prim.I64)
-        rows.fold(k.declare("row", Prim.I64, row), exists, team, longest, lit(0))
+        rows.fold(k.declare("row", Prim.I64, row), exists, most,
+                  _Bin(lit(LONG), longest, lit(0)))
 
     k.loop(many, turn, step=op("quot", LSIZE, most), base="begin")
     _list_pieces(rows, longest, pieces)
-    rows.launch()
+    rows.launch("merge_rows")
 
 
 def _list_pieces(rows: _Rows, longest: _List, pieces: _Pieces) -> None:
