@@ -198,11 +198,15 @@ def test_kinds_and_guards() -> None:
 @pytest.mark.parametrize("policy", ["all", "full"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivations_tell_of_the_versions_that_there_are(name: str, policy: str) -> None:
-    """They also tell which parts of descriptors a program makes, and of none besides."""
+    """They also tell which parts of descriptors a program makes, and of none besides.
+
+    Versions of a map part (G9) are told by the rule itself.
+    """
     compiled = compile_source(Source(name, PROGRAMS[name]), policy=policy)
     steps, kinds = compiled.derivation("main").steps, [
         each.kind.value for site in entry_forest(compiled.versioned_entry("main").funs[0])
-        .sites().values() for each in site.alternatives]
+        .sites().values() if site.alternatives[0].kind is not Kind.REDOMAP
+        for each in site.alternatives]
     assert sorted(kinds) == sorted(
         step.what.partition(" ")[0] for step in steps if step.rule == "mapping")
     text = pretty(compiled.versioned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -212,6 +214,8 @@ def test_slabs_keep_within_the_bound(name: str) -> None:
 @pytest.mark.parametrize("bound", [None, "60MB", "30MB", "12MB"])
 def test_memory_is_foreseen_within_the_bound(program: Program, bound: str | None) -> None:
     lengths = np.full(20, 500_000, np.int64)
+    gc.collect()  # arrays of other tests that would be freed meanwhile
+    others = program.device.pool.live
     try:
         program.memory = bound
         found = program.estimate_memory("main", [lengths])
@@ -219,7 +223,7 @@ def test_memory_is_foreseen_within_the_bound(program: Program, bound: str | None
         assert record is not None
         (encounter,) = record.encounters
         assert (encounter.chosen == 2) is (bound in ("30MB", "12MB"))
-        assert record.peak_bytes <= found.bytes <= (program.memory or found.bytes)
+        assert record.peak_bytes - others <= found.bytes <= (program.memory or found.bytes)
         if encounter.chosen != 2:
             assert found.bytes == measured(program, "main", [lengths], {})
     finally:
