@@ -197,6 +197,8 @@ def test_slabs_keep_within_the_bound(name: str) -> None:
     lengths = np.array(([700, 0, 40, 1] if name == "rows in rows" else [40_000, 0, 9_000, 1]) * 25)
     slabs = slabs_of(program)
     last = {site: index + 1 for site, index in slabs.items()}
+    gc.collect()  # arrays of other tests that would be freed meanwhile
+    others = program.device.pool.live
     expected, whole = program.run("main", [lengths], force=last, record=True)
     assert whole is not None
     for part in (2, 4):
@@ -208,7 +210,7 @@ def test_slabs_keep_within_the_bound(name: str) -> None:
             np.testing.assert_array_equal(one, other)
         foreseen = program.estimate_memory("main", [lengths], force=slabs)
         if not foreseen.unknown:  # as much as any run of segments may have
-            assert record.peak_bytes <= foreseen.bytes <= program.memory
+            assert record.peak_bytes - others <= foreseen.bytes <= program.memory
 
 
 @pytest.mark.parametrize("bound", [None, "60MB", "30MB", "12MB"])
