@@ -204,4 +204,4 @@ def test_each_kind_of_kernel_has_a_class() -> None:
     assert {"transpose", "segscan_once", "segmap_tiled", "segred", "intragroup"} <= found
 
 
-LAUNCHING = {"launch", "launch_groups", "each_point", "_segmap_items", "_in_turn"}
+LAUNCHING = {"launch", "_launch", "launch_groups", "each_point", "_segmap_items", "_in_turn"}

@@ -74,6 +74,7 @@ def work_of(program: ir.Program, lengths: list[int]) -> int:
     return machine.count
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", NESTS)
 def test_flat_versions_do_the_work_of_the_text(name: str) -> None:
     found = compiled(f"{DEFS}entry main [n] (ks: [n]i64): []i64 = {NESTS[name]}")
