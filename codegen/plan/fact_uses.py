@@ -16,7 +16,10 @@ from runelift.ir.imp.traverse import expressions, statements, variables
 from runelift.ir.names import VName
 
 MERGES = "merge_"
-"""Kinds of kernel with this prefix write nothing if the lengths of segments have another total."""
+"""Kinds of kernel with this prefix stay within arrays if lengths have another total.
+
+The results that they have then are not used.
+"""
 
 
 def decides(host: plan.Plan, site: str, version: int, fact: VName, *, merging: bool) -> bool:

@@ -16,6 +16,7 @@ from runelift.codegen.segops.segred import Segment
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerBug
 from runelift.ir.imp import Exp
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.syntax import Body, Index, Param, SegRed, SegScan, Stm
@@ -37,6 +38,11 @@ def offset(k: CodeBuilder, ragged: Ragged, segment: Exp) -> Exp:
     if ragged.offsets is None:
         raise CompilerBug(f"the segments of {ragged.lengths} have no offsets")
     return k.array(ragged.offsets).read([segment])
+
+
+def length_of(k: CodeBuilder, lengths: VName, segment: Exp) -> Exp:
+    """The length of a segment; a length below 0 is 0, as something else fails there."""
+    return op("max", k.array(lengths).read([segment]), lit(0))
 
 
 def begin_segment(k: KernelBuilder, exp: Op, number: Exp) -> Op:
@@ -107,6 +113,6 @@ def segment_of(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]
             value = imp.Select(exists, value, lit(0), Prim.I64)
         return k.declare(base, Prim.I64, value)
 
-    length = loaded("length", op("max", k.array(ragged.lengths).read([number]), lit(0)))
+    length = loaded("length", length_of(k, ragged.lengths, number))
     start = loaded("start", offset(k, ragged, number)) if len(outs) > count else None
     return RaggedSegment(k, exp, totals, outs[count:], [number], length, start)

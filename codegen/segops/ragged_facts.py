@@ -16,6 +16,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import all_of, lit, op
+from runelift.codegen.segops.ragged import length_of
 from runelift.codegen.segops.segred import combine_partials, is_last_group, total_of_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -118,7 +119,7 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
                 made[:] = noted
                 del k.failures[failures:]
             k.emit(*made)
-        found = k.declare("length", Prim.I64, op("max", k.array(lengths).read([number]), lit(0)))
+        found = k.declare("length", Prim.I64, length_of(k, lengths, number))
         for fact, value in _values(found).items():
             total = totals[fact]
             k.emit(imp.Assign(total.name, imp.Apply(_OPERATORS[fact], Prim.I64, (total, value))))

@@ -35,6 +35,7 @@ from runelift.codegen.segops.ragged import (
     announce,
     begin_segment,
     expect,
+    length_of,
     offset,
     ragged_of,
     segment_of,
@@ -189,10 +190,6 @@ class _Rows:
         """The number of segments."""
         return self.k.scalar(self.exp.space[0].width)
 
-    def length(self, number: Exp) -> Exp:
-        """The length of the segment with a number."""
-        return op("max", lit(0), self.k.array(ragged_of(self.exp).lengths).read([number]))
-
     def fold_own(self, bin_: _Bin | None) -> None:
         """Emit the folding of the segment of each team; see :meth:`fold`."""
         row = self.k.declare("row", Prim.I64, op("quot", LID, self.lanes))
@@ -210,7 +207,7 @@ class _Rows:
         number = k.declare("number", Prim.I64, imp.Select(
             exists, op("add", self.first, row), lit(0), Prim.I64))
         length = k.declare("length", Prim.I64, imp.Select(
-            exists, self.length(number), lit(0), Prim.I64))
+            exists, length_of(k, ragged_of(self.exp).lengths, number), lit(0), Prim.I64))
         takes = exists = k.declare("runs", Prim.BOOL, all_of(exists, self.fine))
         leads = op("eq", lane, lit(0))
         if bin_ is not None:
@@ -270,7 +267,8 @@ def _list_pieces(rows: _Rows, longest: _List, pieces: _Pieces) -> None:
 
     def segment(place: Exp) -> None:
         number = k.declare("number", Prim.I64, op("add", rows.first, longest.at(place)))
-        count = k.declare("pieces", Prim.I64, ceil_quot(rows.length(number), lit(PIECE)))
+        count = k.declare("pieces", Prim.I64, ceil_quot(
+            length_of(k, ragged_of(rows.exp).lengths, number), lit(PIECE)))
         before = k.names.fresh("before")
         k.emit(imp.If(IS_FIRST, (
             imp.Atomic("add", Prim.I32, plan.COUNTERS, lit(0), imp.Convert(
@@ -388,7 +386,7 @@ def _reset() -> imp.Stm:
 
 def _count(k: KernelBuilder, exp: SegRed, pieces: _Pieces, segment: Exp, begin: Exp) -> Exp:
     """The pieces of a segment, from place ``begin`` on, as far as there is room."""
-    length = op("max", lit(0), k.array(ragged_of(exp).lengths).read([segment]))
+    length = length_of(k, ragged_of(exp).lengths, segment)
     return k.declare("count", Prim.I64, op(
         "min", ceil_quot(length, lit(PIECE)), op("sub", imp.Var(pieces.room), begin)))
 

@@ -63,8 +63,7 @@ def segscan_ragged(lowering: launches.Lowering, exp: SegScan) -> None:
     if ragged_of(exp).sharing is Sharing.ROW:
         _by_rows(lowering, exp)
     elif lowering.interleave:
-        scan = choose_tiles(
-            lowering, exp, "steps", steps_of(lowering, exp), STEP_BYTES)
+        scan = choose_tiles(lowering, exp, "steps", steps_of(lowering, exp), STEP_BYTES)
         by_patience(lowering, scan, lambda: _scan_once(lowering, scan),
                     lambda: _scan_twice(lowering, scan))
     else:
@@ -248,7 +247,7 @@ class _ScannedTile(Tile):
                start=LID, step=LSIZE, base="r")
         announce(k, self.path.segments, self.items)
         self._find_chunk()
-        self.walk(lambda row: [], lambda row, place: [
+        self.walk((), lambda row, place: [
             imp.Store(self.owners, cell(place), imp.Convert(Prim.I32, SMALL, row), SMALL)])
         k.loop(self.count, lambda place: self._operands(totals, place), start=LID, step=LSIZE,
                base="x")
@@ -271,7 +270,7 @@ class _ScannedTile(Tile):
             self._end_of(middle), op("sub", place, middle, prim=Prim.I32))))
         self.begin = k.declare("place", Prim.I32, op("sub", place, self.row, prim=Prim.I32))
 
-    def walk(self, at_end: Callable[[Exp], Sequence[imp.Stm]],
+    def walk(self, at_end: Sequence[imp.Stm],
              at_element: Callable[[Exp, Exp], Sequence[imp.Stm]]) -> None:
         """Emit a walk through the work-item's chunk."""
         k = self.k
@@ -287,7 +286,7 @@ class _ScannedTile(Tile):
 
         def step(_: Exp) -> None:
             k.emit(imp.If(imp.Apply("le", Prim.I32, (end, place)), (
-                *at_end(row), imp.Assign(row.name, after(row)),
+                *at_end, imp.Assign(row.name, after(row)),
                 imp.Assign(end.name, end_of_row())), (
                 *at_element(row, place), imp.Assign(place.name, after(place)))))
 
@@ -358,7 +357,7 @@ class _ScannedTile(Tile):
                         "add", self.lead, lit(1))),)))
             return code
 
-        self.walk(lambda row: renew, at_element)
+        self.walk(renew, at_element)
         self.carries = self.exchange(self.totals, self.fresh)
 
     def finish(self, earlier: Totals, open_: Exp) -> None:

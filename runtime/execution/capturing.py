@@ -177,10 +177,10 @@ class CapturingRun(Run):
                   local: LocalBytes, sizes: dict[str, int]) -> Iterable[int]:
         """The versions of a site to try; the facts that decided may be compared in the end.
 
-        That is so if no fact decides what the run does next, or if the version writes nothing where
-        lengths have another total.  Work-items of ``row`` also keep within arrays for the longest
-        segment, so that fact may be compared in the end.  Only ``row`` looks for wrong lengths
-        itself.  For the further versions, lengths below 0 are 0.
+        That is so if no fact decides what the run does next, or if nothing uses what the version
+        writes where lengths have another total.  Work-items of ``row`` also keep within arrays for
+        the longest segment, so that fact may be compared in the end.  Only ``row`` looks for wrong
+        lengths itself.  For the further versions, lengths below 0 are 0.
         """
         order = list(super().encounter(number, pars, facts, local, sizes))
         versions = self.executable.generated.sites[number].versions
@@ -238,7 +238,7 @@ class CapturingRun(Run):
     def _keeps_merged(self, commands: Sequence[Command]) -> bool:
         """True if no other command uses what kernels along a merge path write.
 
-        They write nothing if the lengths have another total, so any element may be there.
+        If the lengths have another total, they may write nothing: any element may be there.
         """
         merged = set[Any]()
         for command in commands:

@@ -692,7 +692,7 @@ def _squares(lengths: Sequence[int]) -> list[int]:
 
 @pytest.mark.parametrize("like_gpu", [False, True])
 def test_merges_are_repeated_for_other_lengths_of_one_total(like_gpu: bool) -> None:
-    """Kernels along a merge path write nothing for another total, which is compared in the end."""
+    """Results for another total, which is compared in the end, are not used."""
     tuning = dict.fromkeys(["main.suff_row_0", "main.suff_group_1"], 1 << 40)
     program = gpu(RAGGED) if like_gpu else runelift.compile(RAGGED, tuning={})
     same = [9000, 0, 20], [0, 20, 9000], [9020, 0, 0], [3000, 3000, 3020], [20, 9000, 0]

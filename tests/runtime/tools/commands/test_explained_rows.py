@@ -117,9 +117,9 @@ def test_facts_are_told_of_each_width_and_of_computed_lengths(run: Run, tmp_path
     path.write_text(WIDTHS)
 
     def choices(entry: str) -> list[dict[str, Any]]:
-        found = json.loads(run("explain", path, "--ragged", "--as-device", "h200", "--json",
-                               "-e", entry).out)["result"]["choices"]
-        return found  # type: ignore[no-any-return]
+        told = run("explain", path, "--ragged", "--as-device", "h200", "--json", "-e", entry).out
+        found: list[dict[str, Any]] = json.loads(told)["result"]["choices"]
+        return found
 
     (both,) = choices("both")
     a, b = draw(500, "uniform", 20), draw(500, "one", 1000, 3)
