@@ -7,6 +7,8 @@ A row is a shape of lengths (:mod:`runelift.runtime.data.lengths`).  Its forms t
 
 - ``untuned`` and ``tuned`` are the nested program; one tuning is for all shapes, or for all but the
   one of ``--without``;
+- ``new`` is the tuned program on lengths that PyOpenCL may change, so each call inspects them; all
+  further forms inspect them once;
 - forced versions by their kinds; the version with a work-item for each row is ``row``;
 - ``flags`` and ``expanded`` are flattened by hand: a scan of pairs with flags, and an index of the
   row for each element.  The faster one is ``hand``;
@@ -216,6 +218,11 @@ def sums_of(bench: Bench, shape: Shape, stack: ExitStack) -> dict[str, Any]:
     forms = [bench.form("untuned", "main", placed, expected)]
     if bench.tuned:
         forms.append(bench.form("tuned", "main", placed, expected, thresholds=bench.tuned))
+    shared = [bench.program.to_device(each) for each in args[:2]]
+    for each in shared:
+        each.to_pyopencl()
+    forms.append(bench.form("new", "main", [*shared, placed[2]], expected,
+                            thresholds=bench.tuned))
     forms += bench.versions("main", placed, expected)
     forms += [bench.form(name, name, placed, expected) for name in BY_HAND]
     match shape.other:
@@ -326,22 +333,23 @@ def ratio(above: float | None, below: float | None, target: float | None) -> str
 def line_of_sums(bench: Bench, shape: Shape, found: Mapping[str, Any]) -> list[str]:
     """The cells of a shape in the table of sums."""
     times: dict[str, float] = found["times"]
-    twins = {*BY_HAND, "untuned", "tuned", "peer", *((shape.other[0],) if shape.other else ())}
+    twins = {*BY_HAND, "untuned", "tuned", "new", "peer", *((shape.other[0],) if shape.other else ())}
     versions = {name: time for name, time in times.items() if name not in twins}
     best = min(versions, key=versions.__getitem__)
     tuned, gpu = times.get("tuned", times["untuned"]), bench.gpu
     left_out = bench.options.without == shape.name
+    by_hand = min(times[name] for name in BY_HAND)
     other = "-" if shape.other is None else f"{shape.other[0]} " + ratio(
         tuned, times.get(shape.other[0]), shape.other[1] if gpu else None)
     return [shape.name, f"{found['n']:.1g}", f"{found['m']:.1g}", f"{times['untuned']:.0f}",
             f"{tuned:.0f}", f"{best} {times[best]:.0f}",
-            ratio(tuned, min(times[name] for name in BY_HAND), shape.by_hand if gpu else None),
+            ratio(tuned, by_hand, shape.by_hand if gpu else None), ratio(times["new"], by_hand, None),
             ratio(tuned, times.get("row"), shape.by_row if gpu else ON_CPUS),
             ratio(tuned, times[best], LEFT_OUT if left_out else BEST),
             ratio(times["untuned"], times[best], UNTUNED), other]
 
 
-SUMS = ("lengths", "n", "m", "untuned", "tuned", "best", "T/hand", "T/row", "T/best",
+SUMS = ("lengths", "n", "m", "untuned", "tuned", "best", "T/hand", "new/hand", "T/row", "T/best",
         "untuned/best", "other")
 
 

@@ -37,20 +37,27 @@ class Buffer:
     """A pooled piece of device memory.  Dropping the last reference gives it back.
 
     The queue runs commands in order, so memory may be reused as soon as it is given back.
+    ``constant``: an array here is as the run left it that made it; no other library can write it.
     """
 
-    __slots__ = ("_pool", "handle", "size")
+    __slots__ = ("__weakref__", "_pool", "constant", "handle", "size")
 
     def __init__(self, handle: Any, size: int, pool: Pool | None) -> None:
         self.handle = handle
         self.size = size
         self._pool = pool
+        self.constant = pool is not None
+
+    def share(self) -> None:
+        """Note that another library may write the memory from now on."""
+        self.constant = False
 
     def leave_pool(self) -> None:
         """Make the driver free the memory when all its users are gone, who may not be ours."""
         pool = self._pool
         if pool is not None:
             self._pool = None
+            self.share()
             pool.live -= self.size
             pool.allocated -= self.size
 

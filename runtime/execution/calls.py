@@ -8,7 +8,7 @@ a ladder:
 - Call 2 runs the plan and captures its commands: :func:`capture`.
 - Call 3 submits the commands: :meth:`Call.repeat`, ``CommandBuffer.issue_unbound``.
 - Call 4 binds the commands to their buffers and submits them: ``CommandBuffer.bind``.
-- Call 5 and later calls set the arguments that differ: ``BoundCommands.issue``.
+- Call 5 and later calls set the arguments that differ: ``BoundCalls.issue``.
 - Call 10 fuses launches, on a GPU: ``CommandBuffer.fuse``.
 
 Calls with arguments of unknown kinds take the rung :func:`submit` from call 3 on.  Buffers that are

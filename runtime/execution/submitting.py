@@ -6,7 +6,7 @@ See :mod:`runelift.runtime.execution.calls`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import groupby
@@ -29,6 +29,7 @@ from runelift.runtime.execution.commands import (
 )
 from runelift.runtime.execution.delivery import Delivery, on_device
 from runelift.runtime.execution.device_array import DeviceArray, true_shape
+from runelift.runtime.execution.inspection import Inspected, inspection
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.plan_forms import filled_late
 from runelift.runtime.execution.run import Ending, Run
@@ -41,19 +42,16 @@ Call: TypeAlias = Callable[[], Any]
 
 
 @dataclass(slots=True)
-class BoundCommands:
-    """The calls of a command buffer for certain buffers, which are known by identity.
+class BoundCalls:
+    """The calls that issue commands on certain buffers.
 
     Arguments that a kernel has from the run before are not set again.
     ``steady`` are the calls after a run on these buffers, as long as all kernels keep their
     arguments.  ``moved`` are the calls after a run of the same commands on other buffers.  ``full``
     are the calls in all other cases.  ``last`` has the arguments of the last launch of each kernel.
-    ``late`` are the values of late scalars in the present run, a list for each command buffer.
     """
 
-    handles: tuple[Any, ...]
     last: dict[BoundKernel, LaunchArguments]
-    late: list[Any]
     full: list[Call] = field(default_factory=list)
     moved: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
@@ -63,40 +61,55 @@ class BoundCommands:
         for calls in (self.full, self.moved, self.steady):
             calls.append(call)
 
-    @property
-    def is_current(self) -> bool:
-        """True if no later run has set other arguments of the kernels."""
-        return all(kernel.owner is self for kernel in self.last)
-
-    def restore(self) -> None:
-        """Set the arguments that the last run left in the kernels."""
-        for kernel, (args, lengths) in self.last.items():
-            kernel.set_args(filled_late(args, self.late), lengths)
-            kernel.bound_by(self, lengths)
-
-    def _follows_moved(self) -> bool:
-        """True if all kernels ran last with other buffers of the same command buffer."""
-        return all(isinstance(kernel.owner, BoundCommands) and kernel.owner.late is self.late
-                   for kernel in self.last)
-
-    def issue(self) -> None:
-        """Issue the calls of the captured commands."""
+    def issue(self, owner: BoundCommands) -> None:
+        """Issue the calls; ``owner`` knows the arguments of the kernels then."""
         try:
             for kernel in self.last:
-                if kernel.owner is not self:
+                if kernel.owner is not owner:
                     break
             else:
                 for call in self.steady:
                     if call() and type(call) is DirectCall:  # as make does, without a frame
                         call.again()
                 return
-            for call in self.moved if self._follows_moved() else self.full:
+            for call in self.moved if self._follows_moved(owner) else self.full:
                 make(call)
         except BaseException:
             for kernel in self.last:
                 kernel.forget_args()
             raise
         for kernel, (_, lengths) in self.last.items():
+            kernel.bound_by(owner, lengths)
+
+    def _follows_moved(self, owner: BoundCommands) -> bool:
+        """True if all kernels ran last with other buffers of the same command buffer."""
+        return all(isinstance(kernel.owner, BoundCommands) and kernel.owner.late is owner.late
+                   for kernel in self.last)
+
+
+@dataclass(slots=True)
+class BoundCommands:
+    """The commands of a command buffer for certain buffers, which are known by identity.
+
+    ``all`` are the calls of all commands.  ``known`` leave out the inspection of arrays, which a run
+    before has made.  ``late`` are the values of late scalars in the present run, a list for each command
+    buffer.
+    """
+
+    handles: tuple[Any, ...]
+    late: list[Any]
+    all: BoundCalls
+    known: BoundCalls
+
+    @property
+    def is_current(self) -> bool:
+        """True if no later run has set other arguments of the kernels."""
+        return all(kernel.owner is self for kernel in self.all.last)
+
+    def restore(self) -> None:
+        """Set the arguments that the last run left in the kernels."""
+        for kernel, (args, lengths) in self.all.last.items():
+            kernel.set_args(filled_late(args, self.late), lengths)
             kernel.bound_by(self, lengths)
 
 
@@ -168,9 +181,6 @@ class CommandBuffer:
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
         renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
         renumbered |= {n: Slot(n) for n in range(first)} | {SCAN_STATUS.number: SCAN_STATUS}
-        self._commands: list[Command] = []
-        self._launchers: list[Call] = []
-        self._record([each.filled(renumbered) for each in capture.commands])
         self._values = filled(capture.values, renumbered)
         self._made = self._results_there()
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
@@ -178,6 +188,9 @@ class CommandBuffer:
         self._taken = list(enumerate(sorted(sizes), first))
         self._results = [(n, size) for n, size in self._taken if n in results]
         self._temporaries = [(n, size) for n, size in self._taken if n not in results]
+        self._commands: list[Command] = []
+        self._launchers: list[Call] = []
+        self._record([each.filled(renumbered) for each in capture.commands])
 
     def _results_there(self) -> Sequence[tuple[int, Any]] | None:
         """The results on the device, if they follow from sizes: buffers by number, and their kinds.
@@ -197,6 +210,11 @@ class CommandBuffer:
                 kind = spec.prim, true_shape(value[2]), self.run.device
                 found.append((value[0].number, kind))
         return found
+
+    @property
+    def _inspects(self) -> Set[int]:
+        """The places of the commands that inspect arrays."""
+        return frozenset() if self._inspection is None else self._inspection.places
 
     @property
     def repeats(self) -> bool:
@@ -221,7 +239,11 @@ class CommandBuffer:
     @cached_property
     def _fusion(self) -> list[Planned]:
         """The commands with fused launches in place of some; it is dropped when they are made."""
-        found: list[Planned] = _fusing().plan_fusion(self.run.executable, self._commands)
+        found: list[Planned] = []
+        for inspects, part in groupby(enumerate(self._commands),
+                                      lambda each: each[0] in self._inspects):
+            commands = [command for _, command in part]
+            found += commands if inspects else _fusing().plan_fusion(self.run.executable, commands)
         return found
 
     def warm(self) -> None:
@@ -244,6 +266,10 @@ class CommandBuffer:
         self._commands = [self._with_twin(each) if isinstance(each, Launch) else each
                           for each in commands]
         self._late = list(self._late)  # what was bound before follows no other commands
+        self._inspection = inspection(
+            self.run.executable.sites, self._commands, len(self.inputs),
+            {SCAN_STATUS.number, *(number for number, _ in self._results)})
+        self._inspected = Inspected(self._inspection.given if self._inspection else None)
         self._launchers = [self._launcher(each) for each in self._commands]
         self._waited = bool(commands) and isinstance(commands[-1], Expect)
         self._bound.clear()
@@ -326,6 +352,7 @@ class CommandBuffer:
                     results = deliver(run, results)
             run.finish()
         except BaseException as error:
+            self._inspected.clear()  # what was inspected may have failed
             run.failed(error)
         interrupts.check()
         return results
@@ -348,13 +375,14 @@ class CommandBuffer:
             if self._scans:
                 handles.append(status.handle)
             key = tuple(map(id, handles))
-            rung = self._bound.get(key)
-            if type(rung) is BoundCommands:
-                rung.issue()
-            elif rung is None:
+            rung, is_known = self._bound.get(key), self._inspected.has(buffers)
+            if rung is None:
                 self.issue_unbound(key, handles)
             else:
-                self.bind(key, handles).issue()
+                bound = rung if type(rung) is BoundCommands else self.bind(key, handles)
+                (bound.known if is_known else bound.all).issue(bound)
+            if not is_known:
+                self._inspected.add(buffers)
         except cl.MemoryError:
             raise OutOfMemory("a launch needs more than the device has") from None
         except Diverged:
@@ -367,7 +395,7 @@ class CommandBuffer:
                 pool.give_back(size, handles[number])
             for number, size in self._results:
                 handles[number] = Buffer(handles[number], size, pool)
-        run.all_issued(waited=self._waited)
+        run.all_issued(waited=self._waited and not is_known)
         handles[:first] = buffers
         if deliver is on_device and self._made is not None:
             return tuple([DeviceArray(handles[number], kind) if number >= 0 else kind
@@ -404,27 +432,40 @@ class CommandBuffer:
     def bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
         """The captured commands as calls on these buffers."""
         self._forget()
+        bound = self._bound[key] = BoundCommands(
+            tuple(handles), self._late, self._steps(handles), BoundCalls({}))
+        bound.known = self._steps(handles, known=True) if self._inspection else bound.all
+        return bound
+
+    def _steps(self, handles: Sequence[Any], *, known: bool = False) -> BoundCalls:
+        """The calls for these buffers, without the inspection of arrays if these are ``known``."""
+        commands = list(zip(self._commands, self._launchers, strict=True))
+        if known:
+            commands = [each for place, each in enumerate(commands) if place not in self._inspects]
         arguments = [(_kernel_of(each), _arguments(each, handles))
-                 for each in self._commands if isinstance(each, Launch)]
+                     for each, _ in commands if isinstance(each, Launch)]
         last = dict(arguments)
-        bound = self._bound[key] = BoundCommands(tuple(handles), last, self._late)
+        found = BoundCalls(last)
+        if known:
+            assert self._inspection is not None
+            found.add(partial(self.run.begin, fallible=self._inspection.fallible))
         before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
-        for command, launch in zip(self._commands, self._launchers, strict=True):
+        for command, launch in commands:
             if isinstance(command, Launch):
                 kernel, now = next(left)
-                known = before.get(kernel)
-                setters = list(kernel.setters(now, known))
-                bound.full += setters
-                bound.steady += setters if known else kernel.setters(now, last[kernel])
-                bound.moved += setters if known else kernel.setters(
+                shown = before.get(kernel)
+                setters = list(kernel.setters(now, shown))
+                found.full += setters
+                found.steady += setters if shown else kernel.setters(now, last[kernel])
+                found.moved += setters if shown else kernel.setters(
                     now, _without_buffers(command, last[kernel]))
                 before[kernel] = now
                 if (setter := kernel.late_setter(now[0], self._late)) is not None:
-                    bound.add(setter)
-                bound.add(launch)
+                    found.add(setter)
+                found.add(launch)
             else:
-                bound.add(self._call(command, handles))
-        return bound
+                found.add(self._call(command, handles))
+        return found
 
     def _call(self, command: Copy | RunLoop | Expect, handles: Sequence[Any]) -> Call:
         """The call that copies, runs the iterations of a loop, or reads values that decide."""

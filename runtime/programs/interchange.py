@@ -32,6 +32,7 @@ class _View:
         device: Device = array.device
         device.check()
         self._buffer = array.buffer
+        self._buffer.share()
         self._queue = device.plain
         flags: Any = cl.map_flags.READ | cl.map_flags.WRITE
         self._mapped, _ = cl.enqueue_map_buffer(
@@ -82,6 +83,10 @@ class _Part(Buffer):
     def __init__(self, owner: Buffer, start: int, size: int) -> None:
         super().__init__(owner.handle.get_sub_region(start, size), size, None)
         self._owner = owner
+
+    def share(self) -> None:
+        """Note that another library may write the whole buffer from now on."""
+        self._owner.share()
 
     def leave_pool(self) -> None:
         """Make the driver free the memory of the whole buffer when all its users are gone."""

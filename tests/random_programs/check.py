@@ -98,17 +98,24 @@ def repeated(program: Program, args: list[Any], expected: Sequence[Any]
              ) -> list[tuple[list[Any], Sequence[Any]]]:
     """Calls in a row and their results, on the given elements and on others.
 
-    Repeated calls see smaller elements and then greater ones, which may be lengths.
+    Repeated calls see smaller elements and then greater ones, which may be lengths.  Arrays stay on
+    the device, so that calls may know them.
     """
+    def mapped(change: Callable[[Any], Any], values: Sequence[Any]) -> list[Any]:
+        return [change(value) if isinstance(value, np.ndarray) and value.ndim else value
+                for value in values]
+
     def changed(change: Callable[[Any], Any]) -> list[tuple[list[Any], Sequence[Any]]]:
-        given = [change(arg) if isinstance(arg, np.ndarray) and arg.ndim else arg for arg in args]
+        given = mapped(change, args)
         with suppress(ProgramFailure):
-            return [(given, interpret(program.compiled.core, "main", given))]
+            results = interpret(program.compiled.core, "main", given)
+            return [(mapped(program.to_device, given), results)]
         return []
 
     turned = changed(lambda arg: np.flip(arg, 0))
     halved = changed(lambda arg: arg if arg.dtype.kind in "fb" else arg // 2)
-    return [*halved * 3, *[(args, expected)] * 3, *turned, *halved, (args, expected)]
+    same = [(mapped(program.to_device, args), expected)]
+    return [*halved * 5, *same * 3, *turned, *halved, *same * 2]
 
 
 class Checked(NamedTuple):

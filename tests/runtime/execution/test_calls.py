@@ -11,14 +11,14 @@ import runelift
 from runelift.runtime.devices.info import DeviceInfo, DeviceKind
 from runelift.runtime.execution.calls import Call, capture, run_plan, run_plan_again, submit
 from runelift.runtime.execution.policy import CallPolicy
-from runelift.runtime.execution.submitting import BoundCommands, CommandBuffer
+from runelift.runtime.execution.submitting import BoundCalls, CommandBuffer
 from runelift.runtime.programs.program import Program
 from tests import programs, rooms
 
 RUNGS = {
     run_plan: "plan", run_plan_again: "plan again", capture: "capture", submit: "submit",
     Call.repeat: "repeat", CommandBuffer.fuse: "fuse", CommandBuffer.issue_unbound: "unbound",
-    CommandBuffer.bind: "bind", BoundCommands.issue: "issue"}
+    CommandBuffer.bind: "bind", BoundCalls.issue: "issue"}
 """The functions of the ladder."""
 FIRST_CALLS = [["plan"], ["capture"], ["repeat", "unbound"], ["repeat", "bind", "issue"],
                *[["repeat", "issue"]] * 4]

@@ -346,7 +346,7 @@ def test_who_measures_finds_arguments_set() -> None:
         call_of(executable, given, {}, {}).prepare(given)
         held = [each for each in command_buffer_of._bound.values() if each.is_current]
         assert len(held) == 1
-        held[0].full.clear()  # what makes all calls would make none
+        held[0].all.full.clear()  # what makes all calls would make none
         got, _ = program.run("main", args)
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
 
@@ -481,16 +481,16 @@ def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
         _agree(program.run("main", args)[0], expected)
     bound = next(each for each in _command_buffers(program)[0]._bound.values()
                  if isinstance(each, BoundCommands))
-    steady = list(bound.steady)
+    steady = list(bound.all.steady)
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
     for place in range(1, len(steady), 3):
-        bound.steady[:] = [*steady[:place], interrupt]
+        bound.all.steady[:] = [*steady[:place], interrupt]
         with pytest.raises(KeyboardInterrupt):
             program.run("main", args, device_arrays=True)
-        bound.steady[:] = steady
+        bound.all.steady[:] = steady
         _agree(program.run("main", args)[0], expected)
 
 
