@@ -333,7 +333,8 @@ def ratio(above: float | None, below: float | None, target: float | None) -> str
 def line_of_sums(bench: Bench, shape: Shape, found: Mapping[str, Any]) -> list[str]:
     """The cells of a shape in the table of sums."""
     times: dict[str, float] = found["times"]
-    twins = {*BY_HAND, "untuned", "tuned", "new", "peer", *((shape.other[0],) if shape.other else ())}
+    twins = {*BY_HAND, "untuned", "tuned", "new", "peer"} | (
+        {shape.other[0]} if shape.other else set())
     versions = {name: time for name, time in times.items() if name not in twins}
     best = min(versions, key=versions.__getitem__)
     tuned, gpu = times.get("tuned", times["untuned"]), bench.gpu
@@ -343,7 +344,8 @@ def line_of_sums(bench: Bench, shape: Shape, found: Mapping[str, Any]) -> list[s
         tuned, times.get(shape.other[0]), shape.other[1] if gpu else None)
     return [shape.name, f"{found['n']:.1g}", f"{found['m']:.1g}", f"{times['untuned']:.0f}",
             f"{tuned:.0f}", f"{best} {times[best]:.0f}",
-            ratio(tuned, by_hand, shape.by_hand if gpu else None), ratio(times["new"], by_hand, None),
+            ratio(tuned, by_hand, shape.by_hand if gpu else None),
+            ratio(times["new"], by_hand, None),
             ratio(tuned, times.get("row"), shape.by_row if gpu else ON_CPUS),
             ratio(tuned, times[best], LEFT_OUT if left_out else BEST),
             ratio(times["untuned"], times[best], UNTUNED), other]

@@ -91,9 +91,9 @@ class BoundCalls:
 class BoundCommands:
     """The commands of a command buffer for certain buffers, which are known by identity.
 
-    ``all`` are the calls of all commands.  ``known`` leave out the inspection of arrays, which a run
-    before has made.  ``late`` are the values of late scalars in the present run, a list for each command
-    buffer.
+    ``all`` are the calls of all commands.  ``known`` leave out the inspection of arrays, which a
+    run before has made.  ``late`` are the values of late scalars in the present run, a list for
+    each command buffer.
     """
 
     handles: tuple[Any, ...]
