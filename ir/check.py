@@ -283,7 +283,7 @@ class _Checker:
         if isinstance(exp, ir.SegHist | ir.SegAccumulate):
             raise self.fail(stm, f"{type(exp).__name__} over a ragged space")
         arrays = [ragged.lengths, *([] if ragged.offsets is None else [ragged.offsets])]
-        numbers = [ragged.total, *([] if ragged.longest is None else [ragged.longest])]
+        numbers = [ragged.total, *ragged.facts]
         types = [self.type(a, stm) for a in (*arrays, *numbers)]
         wanted: list[Type] = [ArrayType(Prim.I64, (exp.space[0].width,)) for _ in arrays]
         self.same_kinds(types, [*wanted, *(Prim.I64 for _ in numbers)], stm)

@@ -296,6 +296,9 @@ class Reader(Transformer[Token, Any]):
     def most(self, atom: Atom) -> tuple[str, Atom]:
         return "longest", atom
 
+    def squares(self, atom: Atom) -> tuple[str, Atom]:
+        return "squares", atom
+
     def ragged_dim(self, index: Token, lengths: Token, _: Token, total: Atom,
                    *parts: Any) -> ir.SegDim:
         named: dict[str, Any] = dict(part for part in parts if isinstance(part, tuple))

@@ -131,6 +131,7 @@ def _space(space: ir.Space) -> str:
             continue
         at = "" if ragged.offsets is None else f" at {ragged.offsets}"
         most = "" if ragged.longest is None else f" most {_atom(ragged.longest)}"
+        most += "" if ragged.squares is None else f" squares {_atom(ragged.squares)}"
         by = "" if ragged.sharing is Sharing.ROW else f" by {ragged.sharing.value}"
         dims.append(f"{dim.index} < {ragged.lengths}[{space[number - 1].index}]"
                     f" of {_atom(ragged.total)}{at}{most}{by}")

@@ -30,8 +30,9 @@ class Ragged:
 
     ``lengths`` is an ``[n]i64``.  ``offsets`` is an ``[n+1]i64``: segment i begins at
     ``offsets[i]``, and ``offsets[n]`` is ``total``.  An operation that needs no offsets has none.
-    Results for elements are flat in any case, ``[total]t``.  ``longest`` is the greatest length, if
-    the host knows it.  A length below 0 is 0: something else fails there.
+    Results for elements are flat in any case, ``[total]t``.  ``longest`` is the greatest length,
+    ``squares`` the sum of the squares of lengths, if the host knows them.  A length below 0 is 0:
+    something else fails there.
     """
 
     lengths: VName
@@ -39,6 +40,12 @@ class Ragged:
     offsets: VName | None = None
     sharing: Sharing = Sharing.ROW
     longest: Atom | None = None
+    squares: Atom | None = None
+
+    @property
+    def facts(self) -> tuple[Atom, ...]:
+        """The facts beside the total that the host knows."""
+        return tuple(each for each in (self.longest, self.squares) if each is not None)
 
 
 PARTS_OF_LONGEST = 4

@@ -175,7 +175,8 @@ class Mapper:
         return Ragged(self.name(extent.lengths), self.atom(extent.total),
                       None if extent.offsets is None else self.name(extent.offsets),
                       extent.sharing,
-                      None if extent.longest is None else self.atom(extent.longest))
+                      None if extent.longest is None else self.atom(extent.longest),
+                      None if extent.squares is None else self.atom(extent.squares))
 
     def size(self, size: Size) -> Size:
         """Map a symbolic size."""

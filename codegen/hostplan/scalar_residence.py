@@ -282,7 +282,7 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
                 yield dim.width if dim.ragged is None else dim.ragged.total
                 if isinstance(exp, ir.SegRed) and dim.ragged is not None and (
                         dim.ragged.sharing is Sharing.MERGE):
-                    yield from (dim.ragged.longest,) if dim.ragged.longest is not None else ()
+                    yield from dim.ragged.facts
             if isinstance(exp, ir.SegHist):
                 yield from (op.bins for op in exp.ops)
         case (ir.Map(width) | ir.Redomap(width) | ir.Scanomap(width) | ir.Scatter(width)

@@ -401,11 +401,18 @@ def _combine(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[VName]], p
 
 
 def _cut(k: KernelBuilder, exp: SegRed) -> Exp:
-    """The elements that are known to be cut into pieces, for models of cost."""
-    if (longest := ragged_of(exp).longest) is None:
+    """The elements that are known to be cut into pieces, for models of cost.
+
+    Of m elements with sum of squares q, c are in segments above :data:`LONG`, whose longest has x.
+    Then q is at most c x + (m - c) LONG.
+    """
+    ragged = ragged_of(exp)
+    if ragged.longest is None or ragged.squares is None:
         return lit(0)
-    is_long = op("min", lit(1), op("quot", k.scalar(longest), lit(LONG + 1)))
-    return op("mul", is_long, k.scalar(longest))
+    long, total = lit(LONG), k.scalar(ragged.total)
+    beyond = op("sub", k.scalar(ragged.squares), op("mul", total, long))
+    share = op("max", lit(1), op("sub", k.scalar(ragged.longest), long))
+    return op("max", lit(0), op("min", total, op("quot", beyond, share)))
 
 
 def _i32(number: int) -> Exp:

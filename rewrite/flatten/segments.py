@@ -155,8 +155,10 @@ def with_facts(walk: Walk, width: VName) -> Segments:
 
 def ragged_of(segments: Segments, sharing: Sharing) -> Ragged:
     """The width of the dimension over the elements of a segment, which ``sharing`` executes."""
+    facts = segments.facts
     return Ragged(segments.lengths, segments.total, segments.offsets, sharing,
-                  segments.facts and segments.facts.longest)
+                  facts and facts.longest,
+                  facts and facts.squares if sharing is Sharing.MERGE else None)
 
 
 def with_offsets(walk: Walk, width: VName) -> Segments:

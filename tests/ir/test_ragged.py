@@ -33,7 +33,8 @@ entry main [n_1] (len_2 : [n_1]i64) (m_4 : i64) (off_3 : [n_9]i64) (fill_8 : [m_
         let (x_13 : i64) = add.i64(j_8, i_7)
         in (x_13, j_8)
       }}
-  let (q_14 : [m_4]i64) = segscan.grid <i_15 < n_1, j_16 < len_2[i_15] of m_4 by merge> : (i64){
+  let (q_14 : [m_4]i64) =
+    segscan.grid <i_15 < n_1, j_16 < len_2[i_15] of m_4 most 5i64 squares m_4 by merge> : (i64){
       ADD.format(6)}
       {{
         in (j_16)
@@ -98,6 +99,7 @@ def test_names() -> None:
     ("len_2[i_7] of m_4 at off_3", "m_4[i_7] of m_4 at off_3"),
     ("len_2[i_7] of m_4 at off_3", "len_2[i_7] of off_3 at off_3"),
     ("len_2[i_7] of m_4 at off_3", "len_2[i_7] of m_4 at m_4"),
+    ("most 5i64 squares m_4", "most 5i64 squares off_3"),
 ])
 def test_what_is_malformed(before: str, after: str) -> None:
     assert before in PROGRAM
