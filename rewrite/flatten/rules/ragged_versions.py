@@ -11,6 +11,8 @@ from runelift.ir.names import VName
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.traverse import free_vars, needed_for
+from runelift.ir.types import as_name
+from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.flattener import Flattener
@@ -142,14 +144,13 @@ def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> tuple
     ahead = _ahead(lam.body.stms, widths)
     copy = walk.flattener.copy_body(ir.Body(ahead, tuple(widths)))
     facts = Walk(walk.flattener, nest)
-    facts.look_ahead(frozenset(a for a in copy.result if isinstance(a, VName)))
+    facts.look_ahead(names_in(copy.result))
     for stm in copy.stms:
         facts.statement(stm)
         if _is_check(stm):
             facts.check_definitions(ir.Stm((), ir.AtomExp(stm.pat[0].name)) if stm.pat else stm)
     for atom in copy.result:
-        assert isinstance(atom, VName)
-        with_facts(facts, atom)
+        with_facts(facts, as_name(atom))
     if facts.waits_for_checks:
         return facts, lam
     made = set(map(id, ahead))
@@ -204,8 +205,7 @@ def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VNa
     results, widths = copy.result[:len(body.result)], copy.result[len(body.result):]
     inside = nest
     for width, segments in zip(widths, found.values(), strict=True):
-        assert isinstance(width, VName)
-        inside = inside.with_segments(width, segments)
+        inside = inside.with_segments(as_name(width), segments)
     return flattener.body(inside, ir.Body(copy.stms, results), lam.ret)
 
 
