@@ -18,7 +18,8 @@ Source: Merrill and Garland 2016, "Merge-based parallel sparse matrix-vector mul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -36,7 +37,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, least
 from runelift.ir.syntax import SegRed, SegScan
-from runelift.ir.types import Const
 
 SMALL = Prim.U16
 """The type of numbers of elements of a tile."""
@@ -153,8 +153,11 @@ class Tile:
         """Store for the group if a kernel has failed, which the first work-item does."""
         return imp.Store(self.failed, lit(0), FAILED, Prim.I64)
 
-    def emit_ordered(self, code: Sequence[imp.Stm]) -> None:
+    @contextmanager
+    def ordered(self) -> Iterator[None]:
         """Emit code with the barriers that it needs."""
+        with self.k.block() as code:
+            yield
         self.k.emit(*insert_barriers(code, [s.name for s in self.k.scratch],
                                      constants=self.k.constants))
 
@@ -270,10 +273,9 @@ def halve(k: KernelBuilder, low: imp.Var, high: imp.Var, turns: Exp,
     """Emit a binary search for the first number from ``low`` on that is not ``before``."""
     def turn(_: Exp) -> None:
         middle = k.declare("middle", prim, imp.Apply("shr", prim, (
-            op("add", low, high, prim=prim), imp.Lit(Const(1, prim)))))
+            op("add", low, high, prim=prim), lit(1, prim))))
         k.emit(imp.If(imp.Apply("lt", prim, (low, high)), (imp.If(
-            before(middle), (imp.Assign(low.name, op(
-                "add", middle, imp.Lit(Const(1, prim)), prim=prim)),),
+            before(middle), (imp.Assign(low.name, op("add", middle, lit(1, prim), prim=prim)),),
             (imp.Assign(high.name, middle),)),)))
 
     k.loop(turns, turn, base="turn")

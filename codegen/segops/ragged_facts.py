@@ -17,7 +17,7 @@ from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import all_of, lit, op
 from runelift.codegen.segops.ragged import length_of
-from runelift.codegen.segops.segred import combine_partials, is_last_group, total_of_group
+from runelift.codegen.segops.segred import combine_partials, if_last_group, total_of_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -67,11 +67,8 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
         k.emit(imp.If(IS_FIRST, tuple(imp.Store(target, GROUP_ID, found, Prim.I64)
                                       for target, found in zip(partials, found_here, strict=True))))
         if together:
-            last = is_last_group(k, lit(0), imp.Var(count))
-            with k.block() as code:
+            with if_last_group(k, lit(0), imp.Var(count)):
                 combine()
-            k.emit(imp.If(last, tuple(code)),
-                   imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     if together:
         k.emit(imp.If(op("eq", imp.Var(count), lit(1)), (write(found_here),), tuple(several)))
     else:

@@ -52,7 +52,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Body, SegScan
-from runelift.ir.types import Const
 
 STEP_BYTES = 4
 """The bytes of local memory for a step: where a segment ends, and the segment of an element."""
@@ -155,16 +154,14 @@ def _scan_once(lowering: launches.Lowering, scan: Scan) -> None:
     back = LookBack(k, scan, tile.number, statuses)
     with k.block() as code:
         back.take_tile([tile.note_failure()])
-        with k.block() as scanned:
+        with tile.ordered():
             tile.scan_chunks()
-        tile.emit_ordered(scanned)
         open_ = k.declare("open", Prim.BOOL, tile.open)
         own = k.declare("own", Prim.BOOL, all_of(open_, op("eq", tile.rows, lit(0))))
         earlier = back.join(tile.totals, open_, own, lambda: tile.complete(
             tile.totals, tile.carries, tile.fresh))
-        with k.block() as finished:
+        with tile.ordered():
             tile.finish(tile.held("earlier", earlier), open_)
-        tile.emit_ordered(finished)
     tile.launch("merge_scan_once", code)
 
 
@@ -181,7 +178,7 @@ def _scan_twice(lowering: launches.Lowering, scan: Scan) -> None:
     if_several(lowering, parts, find)
     tile = _ScannedTile(lowering, scan)
     k = tile.k
-    with k.block() as code:
+    with k.block() as code, tile.ordered():
         tile.number_by_group()
         tile.scan_chunks()
         open_ = k.declare("open", Prim.BOOL, tile.open)
@@ -190,9 +187,7 @@ def _scan_twice(lowering: launches.Lowering, scan: Scan) -> None:
             for m, p, neutral in zip(mems, ps, o.neutral, strict=True)]
             for mems, ps, o in zip(parts.tails, parts.prims, scan.exp.ops, strict=True)]
         tile.finish(before, open_)
-    with k.block() as ordered:
-        tile.emit_ordered(code)
-    tile.launch("merge_scan_tiles", ordered)
+    tile.launch("merge_scan_tiles", code)
 
 
 def _fold_tails(lowering: launches.Lowering, scan: Scan, parts: Parts) -> None:
@@ -201,7 +196,7 @@ def _fold_tails(lowering: launches.Lowering, scan: Scan, parts: Parts) -> None:
     k, ops = tile.k, scan.exp.ops
     arrays = launches.local_arrays(k, ops, Size.var(scan.tile_shape.group))
     totals = [launches.scalars(k.neutral(o)) for o in ops]
-    with k.block() as code:
+    with k.block() as code, tile.ordered():
         tile.number_by_group()
         tile.place()
         segment = k.declare("segment", Prim.I64, op("add", tile.first, tile.rows))
@@ -214,9 +209,7 @@ def _fold_tails(lowering: launches.Lowering, scan: Scan, parts: Parts) -> None:
                  for o, ts, ms in zip(ops, totals, arrays, strict=True)]
         with k.when(IS_FIRST):
             parts.leave(k, tile.number, tile.first_end, found)
-    with k.block() as ordered:
-        tile.emit_ordered(code)
-    tile.launch("merge_tiles", ordered)
+    tile.launch("merge_tiles", code)
 
 
 class _ScannedTile(Tile):
@@ -302,7 +295,7 @@ class _ScannedTile(Tile):
                            expected=op("quot", place, self.path.mean)))
         start = k.declare("begin", Prim.I64, imp.Select(
             op("lt", lit(0), row), op("add", self.element, wide(self._end_of(op(
-                "sub", short(row), imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)))),
+                "sub", short(row), lit(1, Prim.I32), prim=Prim.I32)))),
             self.start, Prim.I64))
         each = self.path.segment(totals, op("add", self.first, row), start)
         values = each.element(k.declare("j", Prim.I64, op(
@@ -320,7 +313,7 @@ class _ScannedTile(Tile):
     @property
     def begins_first(self) -> Exp:
         """True if the work-item's chunk begins in the first segment of the tile."""
-        return imp.Apply("eq", Prim.I32, (self.row, imp.Lit(Const(0, Prim.I32))))
+        return imp.Apply("eq", Prim.I32, (self.row, lit(0, Prim.I32)))
 
     def exchange(self, totals: Totals, fresh: imp.Var) -> list[list[imp.Var]]:
         """The totals before each work-item's chunk, within the tile; not set for the first."""
@@ -389,7 +382,7 @@ class _ScannedTile(Tile):
 def cell(place: Exp) -> Exp:
     """The cell of local memory for an element of a tile, an i32; see :func:`~.padded`."""
     return wide(op("add", place, imp.Apply("shr", Prim.I32, (
-        place, imp.Lit(Const(PADDING.bit_length() - 1, Prim.I32)))), prim=Prim.I32))
+        place, lit(PADDING.bit_length() - 1, Prim.I32))), prim=Prim.I32))
 
 
 def wide(number: Exp) -> Exp:
@@ -399,4 +392,4 @@ def wide(number: Exp) -> Exp:
 
 def after(number: Exp) -> Exp:
     """The number, an i32, and one more."""
-    return op("add", number, imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)
+    return op("add", number, lit(1, Prim.I32), prim=Prim.I32)
