@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.collectives import group_scan, group_total, truth
+from runelift.codegen.kernel.collectives import combined, group_scan, group_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -323,7 +323,7 @@ class _ScannedTile(Tile):
     def complete(self, totals: Totals, carries: Totals, fresh: imp.Var) -> None:
         """Make the last work-item's totals the totals of the tile."""
         later = all_of(op("lt", lit(0), LID), negated(fresh))
-        self.k.emit(imp.If(later, self.combine(carries, totals)))
+        self.k.emit(imp.If(later, combined(self.k, self.scan.exp.ops, carries, totals)))
 
     # Scans
 
@@ -355,18 +355,18 @@ class _ScannedTile(Tile):
 
     def finish(self, earlier: Totals, open_: Exp) -> None:
         """Emit the addition of the totals before chunks, and the stores of results."""
-        k, later = self.k, op("lt", lit(0), LID)
+        k, ops, later = self.k, self.scan.exp.ops, op("lt", lit(0), LID)
         linked = k.declare("linked", Prim.BOOL, all_of(open_, self.begins_first))
         taken = tuple(imp.Assign(c.name, e) for cs, es in zip(self.carries, earlier, strict=True)
                       for c, e in zip(cs, es, strict=True))
-        k.emit(imp.If(linked, (imp.If(later, self.combine(earlier, self.carries), taken),)))
+        k.emit(imp.If(linked, (imp.If(later, combined(k, ops, earlier, self.carries), taken),)))
 
         def add(number: Exp) -> None:
             place = k.declare("p", Prim.I32, op("add", self.begin, short(number), prim=Prim.I32))
             flat = self.staged(place)
             rest = iter(flat)
             values = [[next(rest) for _ in ps] for ps in self.scan.prims]
-            k.emit(*self.combine(self.carries, values), *self.restage(place, flat))
+            k.emit(*combined(k, ops, self.carries, values), *self.restage(place, flat))
 
         added = imp.Select(any_of(linked, later), self.lead, lit(0), Prim.I64)
         k.loop(k.declare("added", Prim.I64, added), add, base="t")

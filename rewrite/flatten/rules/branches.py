@@ -23,14 +23,14 @@ from runelift.rewrite.flatten.restriction import (
     Partition,
     Restricted,
     chosen_points,
-    define_place,
     other_points,
     partition,
+    place_of,
     places_of,
     restricted,
 )
 from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted, zeros
-from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
+from runelift.rewrite.flatten.segments import bind_parts, define_number, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
 HELP = "each work-item takes its branch; a partition of the points before the map makes two maps"
@@ -272,12 +272,13 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
             branches: list[_Branch]) -> None:
     """Bind the arrays of both branches: all of one shape joined, segments made in order."""
     if _Kind.REGULAR in kinds:
-        place = define_place(walk, parts)
+        found = place_of(walk, parts, define_number(walk))
+        walk.definitions.emit(*found.stms)
         for param, *each in zip(_of(_Kind.REGULAR, kinds, stm.pat),
                                 *(branch.arrays for branch in branches), strict=True):
             both = walk.joined([p.name for p in each], parts.count)
             walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
-                both, (place, *map(whole, shape_of(param.type)))))])
+                both, (*found.result, *map(whole, shape_of(param.type)))))])
     segments = _of(_Kind.SEGMENTS, kinds, stm.pat)
     sides = [branch.elements for branch in branches]
     for (size,) in dict.fromkeys(shape_of(p.type) for p in segments):
