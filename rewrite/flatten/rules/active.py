@@ -15,13 +15,7 @@ from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
-from runelift.rewrite.flatten.rules.common import (
-    Attempt,
-    attempted,
-    reshaped,
-    segmented,
-    width_of,
-)
+from runelift.rewrite.flatten.rules.common import attempted, reshaped, segmented, width_of
 from runelift.rewrite.flatten.rules.control import uniform_scalars
 from runelift.rewrite.flatten.segments import bind_parts, elements_nest, flat_array, start_of
 from runelift.rewrite.flatten.walk import Walk
@@ -48,7 +42,7 @@ def loop_over_active_points(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | Non
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
     note = f"a loop over the active points of {show_nest(walk.nest)}"
-    return attempted(walk, Attempt("G20", stm, note), lambda front: _emit_loop(front, stm, loop))
+    return attempted(walk, "G20", stm, note, lambda front: _emit_loop(front, stm, loop))
 
 
 @dataclass(frozen=True, slots=True)

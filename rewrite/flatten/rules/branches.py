@@ -29,7 +29,7 @@ from runelift.rewrite.flatten.restriction import (
     places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted, zeros
+from runelift.rewrite.flatten.rules.common import Results, attempted, zeros
 from runelift.rewrite.flatten.segments import bind_parts, define_number, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
@@ -108,7 +108,7 @@ def branch_partition(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
     note = f"each branch runs over its points of {show_nest(walk.nest)}"
-    return attempted(walk, Attempt("G19", stm, note), lambda front: _emit(
+    return attempted(walk, "G19", stm, note, lambda front: _emit(
         front, stm, [kind for kind in kinds if kind is not None]))
 
 

@@ -23,7 +23,7 @@ from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted
+from runelift.rewrite.flatten.rules.common import Results, attempted
 from runelift.rewrite.flatten.segments import (
     bind_packed,
     define_number,
@@ -52,7 +52,7 @@ def recursion_over_points(walk: Walk, stm: ir.Stm, exp: ir.Recursion) -> str | N
         return why
     nest = walk.nest if walk.nest.space else Nest(
         (ir.SegDim(walk.fresh("one", Prim.I64).name, i64(1)),))
-    made = attempted(walk, Attempt("G22", stm, f"for all points of {show_nest(nest)} at once"),
+    made = attempted(walk, "G22", stm, f"for all points of {show_nest(nest)} at once",
                      lambda front: _lift(front, stm), nest)
     walk.flattener.lifted.pop(exp.function, None)
     if isinstance(made, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.base.source import Loc
@@ -144,25 +144,18 @@ def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
 Made = TypeVar("Made")
 
 
-class Attempt(NamedTuple):
-    """A rule that is about to fire on a statement, and what its derivation says then."""
-
-    rule: str
-    stm: Stm
-    note: str
-
-
-def attempted(walk: Walk, attempt: Attempt, emit: Callable[[Walk], Made | str],
+def attempted(walk: Walk, rule: str, stm: Stm, note: str, emit: Callable[[Walk], Made | str],
               nest: Nest | None = None) -> Made | str:
     """The result of ``emit``, whose statements are taken; nothing is left of it if it is a reason.
 
-    ``emit`` gets a walk under ``nest``, or under Σ, whose definitions are taken, too.
+    ``emit`` gets a walk under ``nest``, or under Σ, whose definitions are taken, too.  The
+    derivation says that a rule fires on a statement, with a note.
     """
     flattener, derivation = walk.flattener, walk.flattener.derivation
     front = Walk(flattener, nest or walk.nest)
     steps, counts = len(derivation.steps), replace(flattener.numbering)
     checked = frozenset(flattener.checked)
-    derivation.fired(*attempt)
+    derivation.fired(rule, stm, note)
     with derivation.inside():
         made = emit(front)
     if not isinstance(made, str):

@@ -29,7 +29,6 @@ from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
 from runelift.rewrite.flatten.rules.common import (
-    Attempt,
     attempted,
     emit_with_nest,
     reshaped,
@@ -89,7 +88,7 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
         return _emit_interchanged(front, known, uniform)
 
     note = f"the loop goes outside of {show_nest(walk.nest)}"
-    return attempted(walk, Attempt("G7", stm, note), interchanged)
+    return attempted(walk, "G7", stm, note, interchanged)
 
 
 def _code_of_host(walk: Walk, scalar: Atom) -> ir.Body | None:

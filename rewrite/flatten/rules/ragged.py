@@ -17,7 +17,7 @@ from runelift.rewrite.engine.pick import let, names_in
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Segments, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism, scalar_operator
-from runelift.rewrite.flatten.rules.common import Attempt, attempted
+from runelift.rewrite.flatten.rules.common import attempted
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
@@ -147,7 +147,7 @@ def appended_rows(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
         return why
     walk.flattener.learn_params([ir.Param(loop.form.index, Prim.I64)])
     nest = walk.nest.enter(loop.form.index, loop.form.bound, ())
-    made = attempted(walk, Attempt("G21", stm, f"rows of {show_nest(nest)}"),
+    made = attempted(walk, "G21", stm, f"rows of {show_nest(nest)}",
                      lambda inner: _make_rows(inner, rows), nest)
     if isinstance(made, str):
         return made
