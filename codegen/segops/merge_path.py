@@ -30,12 +30,12 @@ from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
 from runelift.codegen.segops.ragged import RaggedSegment, offset, ragged_of
-from runelift.codegen.segops.scan_tiles import Scan, emit_tiles
+from runelift.codegen.segops.scan_tiles import Scan
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Size, least
 from runelift.ir.syntax import SegRed, SegScan
 
 SMALL = Prim.U16
@@ -162,10 +162,16 @@ class Tile:
                                      constants=self.k.constants))
 
     def launch(self, kind: str, code: Sequence[imp.Stm]) -> None:
-        """Launch the kernel of this code for a tile."""
-        groups = emit_tiles(self.lowering, self.k, self.scan, code)
-        self.lowering.build_for_fixed(self.k)
-        self.lowering.launch(self.k, kind, groups, Size.var(self.shape.group), fits=True)
+        """Launch the kernel of this code for a tile; few groups if work-items keep arrays."""
+        k, groups = self.k, Size.var(self.scan.tiles)
+        if k.scratch:
+            k.emit(imp.For(k.names.fresh("turn"), launches.GROUP_ID, imp.Var(self.scan.tiles),
+                           launches.GROUP_COUNT, (*code, imp.Barrier(imp.Space.LOCAL))))
+            groups = least(groups, self.lowering.groups)
+        else:
+            k.emit(*code)
+        self.lowering.build_for_fixed(k)
+        self.lowering.launch(k, kind, groups, Size.var(self.shape.group), fits=True)
 
     # Places
 

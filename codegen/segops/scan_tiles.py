@@ -38,7 +38,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.imp.traverse import evaluated, map_parts, map_statement, statements, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, ceil_div, least
+from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import SegRed, SegScan
 from runelift.ir.types import i64
 
@@ -92,18 +92,6 @@ def by_patience(lowering: launches.Lowering, scan: Scan, once: Callable[[], None
     patient = lowering.names.fresh("patient")
     lowering.steps.append(plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)))
     launches.choose(lowering, patient, first, second)
-
-
-def emit_tiles(lowering: launches.Lowering, k: KernelBuilder, scan: Scan,
-               code: Sequence[imp.Stm]) -> Size:
-    """Emit the code of a tile; the number of groups, few if work-items keep arrays."""
-    groups = Size.var(scan.tiles)
-    if not k.scratch:
-        k.emit(*code)
-        return groups
-    k.emit(imp.For(k.names.fresh("turn"), launches.GROUP_ID, imp.Var(scan.tiles),
-                   launches.GROUP_COUNT, (*code, imp.Barrier(imp.Space.LOCAL))))
-    return least(groups, lowering.groups)
 
 
 class ScanTile:

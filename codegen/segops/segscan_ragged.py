@@ -21,7 +21,6 @@ from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import combined, group_scan, group_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
-from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST, PADDING
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, all_of, any_of, lit, negated, op
@@ -67,7 +66,12 @@ def segscan_ragged(lowering: launches.Lowering, exp: SegScan) -> None:
                     lambda: _scan_twice(lowering, scan))
     else:
         parts = parts_of_items(lowering, exp)
-        if_several(lowering, parts, lambda: _find_before(lowering, parts))
+
+        def find() -> None:
+            fold_parts(lowering, replace(parts, exp=_operands(exp)), stored=False)
+            _join(lowering, parts)
+
+        if_several(lowering, parts, find)
         _scan_parts(lowering, parts)
 
 
@@ -106,19 +110,9 @@ def _scan_element(each: RaggedSegment, outs: Sequence[View], index: Exp) -> None
 # Parts of work-items
 
 
-def _find_before(lowering: launches.Lowering, parts: Parts) -> None:
-    """Find the total before each part, which takes the place of what the part leaves."""
-    assert isinstance(parts.exp, SegScan)
-    fold_parts(lowering, replace(parts, exp=_operands(parts.exp)), stored=False)
-    _join(lowering, parts)
-
-
 def _join(lowering: launches.Lowering, parts: Parts) -> None:
     """Let one group put the total before each part in place of what the part leaves."""
-    def found(k: KernelBuilder, part: Exp, before: Totals) -> None:
-        k.emit(*parts.put(part, before))
-
-    join(lowering, parts, found)
+    join(lowering, parts, lambda k, part, before: k.emit(*parts.put(part, before)))
 
 
 def _scan_parts(lowering: launches.Lowering, parts: Parts) -> None:

@@ -25,17 +25,17 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 from runelift.codegen.kernel.collectives import combine, combined
-from runelift.codegen.kernel.launch_builder import LID, LSIZE, Lowering
+from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE, Lowering
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import all_of, any_of, lit, negated, op
-from runelift.codegen.segops.scan_tiles import Scan, ScanTile, emit_tiles
+from runelift.codegen.segops.scan_tiles import Scan, ScanTile
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Size, least
 from runelift.ir.types import Const
 
 LATE_MESSAGE = ("The device did not finish an earlier part of a scan in time; "
@@ -64,7 +64,13 @@ def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
     k.constants.append(scan.tile_shape.window)
     with k.block() as code:
         _run(tile, LookBack(k, scan, tile.number, statuses))
-    tile.launch("segscan_once", emit_tiles(lowering, k, scan, code))
+    groups = Size.var(scan.tiles)
+    if k.scratch:
+        groups = least(groups, lowering.groups)
+        code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), GROUP_COUNT,
+                        (*code, imp.Barrier(imp.Space.LOCAL)))]
+    k.emit(*code)
+    tile.launch("segscan_once", groups)
 
 
 def _run(tile: ScanTile, back: LookBack) -> None:

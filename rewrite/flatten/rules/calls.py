@@ -423,37 +423,26 @@ def _pattern(walk: Walk, lifted: Lifted, stm: ir.Stm, count: Atom) -> tuple[ir.P
 
 def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Param, ...]) -> None:
     """Bind the results of calls to their parts of the results of f↑."""
-    points = walk.points_of()
-    rest = iter(pat)
-    segments = list[tuple[int, ir.Param]]()
+    points, rest = walk.points_of(), iter(pat)
+    segments = list[tuple[list[ir.Param], VName]]()
     for place, form in enumerate(lifted.results):
+        params = [stm.pat[place] for stm in stms]
         if form is Form.SEGMENTS:
             next(rest)
-            segments.append((place, next(rest)))
+            segments.append((params, next(rest).name))
             continue
-        host, before = next(rest), i64(0)
-        for number, stm in enumerate(stms):
-            param = stm.pat[place]
+        host = next(rest).name
+        for number, param in enumerate(params):
             type_ = array_of((points,), param.type)
-            part = host.name if len(stms) == 1 else walk.part_of(
-                host.name, before if number == 0 else walk.product(points, i64(number)),
-                type_)
+            part = host if len(params) == 1 else walk.part_of(
+                host, walk.product(points, i64(number)) if number else i64(0), type_)
             walk.bind_flat([param], [ir.Param(part, type_)])
-    for place, host in segments:
+    for params, host in segments:
         begin: Atom = i64(0)
-        for stm in stms:
-            begin = _bind_segments(walk, stm.pat[place], host, begin, several=len(stms) > 1)
-
-
-def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom, *, several: bool
-                   ) -> Atom:
-    """Bind a name to its elements at each point, from ``begin`` on; the place behind all.
-
-    The elements for one of ``several`` calls are a part of all elements.
-    """
-    (size,) = shape_of(param.type)
-    total = number_of_elements(walk, size)
-    flat = array_of((total,), elem_of(param.type))
-    bind_packed(walk, param, walk.part_of(host.name, begin, flat) if several else
-                walk.emitted(host.name.base, flat, ir.Reshape((total,), host.name)))
-    return walk.computed("add", begin, total, base="begin")
+        for param in params:
+            (size,) = shape_of(param.type)
+            total = number_of_elements(walk, size)
+            flat = array_of((total,), elem_of(param.type))
+            bind_packed(walk, param, walk.part_of(host, begin, flat) if len(params) > 1 else
+                        walk.emitted(host.base, flat, ir.Reshape((total,), host)))
+            begin = walk.computed("add", begin, total, base="begin")

@@ -75,21 +75,16 @@ def reduction_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Redomap) -> str | No
     if why := walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    _emit_reduction(walk, stm, soac, soac.width)
-    return None
-
-
-def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> None:
-    """Emit the segmented reduction, and bind its results at each point."""
     flattener, sharing = walk.flattener, walk.flattener.sharing
-    found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, width)
+    found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, soac.width)
     nest = ragged_nest(walk, found, sharing).of(soac.lam, soac.arrays, walk.loc)
-    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
-    segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), body, soac.lam.ret)
+    space, kernel = walk.kernel(nest, body.stms, body.result)
+    segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), kernel, soac.lam.ret)
     flattener.derivation.fired("G13", stm, f"segred over {show_nest(nest)} by {sharing.value}")
     results = tuple(flattener.fresh(p.name, array_of((found.count,), p.type)) for p in stm.pat)
     walk.emit(ir.Stm(results, segred, stm.attrs, stm.loc))
     walk.bind_flat(stm.pat, results)
+    return None
 
 
 def unfit(walk: Walk, width: Atom) -> str | None:
