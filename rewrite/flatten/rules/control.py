@@ -127,7 +127,7 @@ def uniform_scalars(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
 
 def _same_everywhere(walk: Walk, loop: ir.Loop, codes: Mapping[VName, ir.Body]
                      ) -> frozenset[VName]:
-    """The values that differ at no point of Σ, of those that a loop computes anew by ``codes``."""
+    """The values of a loop that are the same at all points of Σ; ``codes`` have the next values."""
     carried = {p.param.name for p in loop.params}
     found = frozenset(codes)
     while True:
