@@ -412,7 +412,11 @@ def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm
     arrays = tuple(flattener.fresh("operand", array_of(widths, t)) for t in types)
     points = _loop(flattener, ir.Stm(arrays, kernel, loc=stm.loc), kernel.space, kernel.body)
     space = tuple(ir.SegDim(flattener.names.fresh(dim.index), dim.width) for dim in kernel.space)
-    read = ir.Body(*_elements(flattener, arrays, space, types))
+    indices = tuple(dim.index for dim in space)
+    stms = tuple(ir.Stm((flattener.fresh("x", type_),), ir.Index(
+        array.name, (*indices, *map(whole, shape_of(type_)))))
+        for array, type_ in zip(arrays, types, strict=True))
+    read = ir.Body(stms, tuple(each.pat[0].name for each in stms))
     return (*points, replace(stm, exp=replace(kernel, space=space, body=read)))
 
 
@@ -426,16 +430,6 @@ def _operands(flattener: Flattener,
         case ir.SegHist(ops=ops):
             return tuple(t for op in ops for t in (Prim.I64, *op.op.lam.ret))
     return kernel.ret
-
-
-def _elements(flattener: Flattener, arrays: tuple[ir.Param, ...], space: ir.Space,
-              types: tuple[Type, ...]) -> tuple[tuple[ir.Stm, ...], tuple[Atom, ...]]:
-    """The element of each array at a point, and the names of the elements."""
-    indices = tuple(dim.index for dim in space)
-    stms = tuple(ir.Stm((flattener.fresh("x", type_),),
-                     ir.Index(array.name, (*indices, *map(whole, shape_of(type_)))))
-                 for array, type_ in zip(arrays, types, strict=True))
-    return stms, tuple(stm.pat[0].name for stm in stms)
 
 
 def _loop(flattener: Flattener, stm: ir.Stm, space: ir.Space, body: ir.Body) -> tuple[ir.Stm, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
@@ -87,11 +87,10 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     soac, flattener = ir.node_of(stm, ir.Map), walk.flattener
     mark = len(flattener.derivation.steps)
     facts, lam = _facts(walk, nest, soac.lam, widths)
-    found = list(facts.nest.segments.values())
-    found_at = dict(zip(widths, found, strict=True))
+    found = dict(zip(widths, facts.nest.segments.values(), strict=True))
     lengths = Lengths(nest.par, *(
         sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
-            (s.total, *s.known) for s in found), strict=True)))
+            (s.total, *s.known) for s in found.values()), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
     flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
                                "differ")
@@ -103,24 +102,24 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     with flattener.derivation.inside():
         if Kind.ROW in kinds:
             row = single_version(walk, host, outer_version(walk, nest, soac.lam), stm)
-            alternatives.append(guarded(Kind.ROW, _par(Kind.ROW, nest, found), row))
+            alternatives.append(guarded(Kind.ROW, _par(Kind.ROW, nest, found.values()), row))
             _tell_mapping(walk, stm, Kind.ROW)
         for kind in (kind for kind in kinds if kind is not Kind.ROW):
             before = len(flattener.derivation.steps)
             with flattener.derivation.inside():
-                body, parallel = _shared(walk.flattener, lam, nest, found_at, SHARINGS[kind])
+                body, parallel = _shared(walk.flattener, lam, nest, found, SHARINGS[kind])
             if not parallel:
                 break
             inside = flattener.derivation.steps[before:]
             del flattener.derivation.steps[before:]
             if kind is kinds[-1]:
-                if len(kinds) > 1 and stores_elements(body, found):
-                    slabs = _slabs(walk, lam, nest, found_at, host, body)
+                if len(kinds) > 1 and stores_elements(body, found.values()):
+                    slabs = _slabs(walk, lam, nest, found, host, body)
                     alternatives.append(guarded(Kind.SLABS, Size.of(0), slabs))
                     _tell_mapping(walk, stm, Kind.SLABS)
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
-                alternatives.append(guarded(kind, _par(kind, nest, found), body))
+                alternatives.append(guarded(kind, _par(kind, nest, found.values()), body))
             else:
                 continue  # the last version does so, too
             _tell_mapping(walk, stm, alternatives[-1].kind)
@@ -240,7 +239,7 @@ def _is_shared(body: ir.Body) -> bool:
                and ragged.sharing is not Sharing.FLAT for segop in segops(body))
 
 
-def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
+def _par(kind: Kind, nest: Nest, found: Iterable[Segments]) -> Size:
     """Average parallelism: the work of all points and elements, through the longest point.
 
     If several work-items share a segment, each has a part, and the parts count.
