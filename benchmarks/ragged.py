@@ -44,6 +44,7 @@ import runelift
 from runelift.ir.base.errors import RuneliftError
 from runelift.runtime.data.lengths import Lengths, draw
 from runelift.runtime.devices.info import DeviceKind
+from runelift.runtime.records.format import table
 from runelift.runtime.records.statistics import mad, median
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from runelift.runtime.versions.forest import Forest, plans
@@ -212,7 +213,7 @@ def sums_of(bench: Bench, shape: Shape, stack: ExitStack) -> dict[str, Any]:
     """The times of all forms of a shape."""
     options = bench.options
     args, expected = data_of(shape.lengths(small=options.small))
-    start, length, xs = args
+    _, length, xs = args
     bench.longest = int(length.max(initial=0))
     placed = [bench.program.to_device(each) for each in args]
     forms = [bench.form("untuned", "main", placed, expected)]
@@ -235,8 +236,15 @@ def sums_of(bench: Bench, shape: Shape, stack: ExitStack) -> dict[str, Any]:
             forms.append(bench.form("closed", "closed", [len(length), placed[2]], expected))
     if options.peer:
         forms += peer_form(options.peer, args, stack)
-    take_turns(forms, options.seconds)
-    return {"row": shape.name, "n": len(start), "m": len(xs), "max": bench.longest,
+    return timed(bench, shape, args, forms)
+
+
+def timed(bench: Bench, shape: Shape, args: Sequence[Any], forms: Sequence[Form]
+          ) -> dict[str, Any]:
+    """The times of forms of a shape, which take turns, in microseconds."""
+    take_turns(forms, bench.options.seconds)
+    _, lengths, elements = args[:3]
+    return {"row": shape.name, "n": len(lengths), "m": len(elements), "max": bench.longest,
             "times": {each.name: 1e6 * each.time for each in forms},
             "spread": {each.name: 1e6 * mad(each.samples) for each in forms}}
 
@@ -254,8 +262,7 @@ def peer_form(compiler: str, args: Sequence[Any], stack: ExitStack) -> list[Form
 
 def products_of(bench: Bench, shape: Shape) -> dict[str, Any]:
     """The times of a sparse matrix with such rows times a vector."""
-    options = bench.options
-    (start, length, vals), _ = data_of(shape.lengths(small=options.small))
+    (start, length, vals), _ = data_of(shape.lengths(small=bench.options.small))
     bench.longest = int(length.max(initial=0))
     rng = np.random.default_rng(1)
     width = max(len(length), 1)
@@ -268,10 +275,7 @@ def products_of(bench: Bench, shape: Shape) -> dict[str, Any]:
     ends = np.concatenate([start, [len(vals)]])
     for peer in (scipy_form, cupy_form):
         forms += peer(vals, cols, ends, v)
-    take_turns(forms, options.seconds)
-    return {"row": shape.name, "n": len(start), "m": len(vals),
-            "times": {each.name: 1e6 * each.time for each in forms},
-            "spread": {each.name: 1e6 * mad(each.samples) for each in forms}}
+    return timed(bench, shape, (start, length, vals), forms)
 
 
 def scipy_form(vals: Any, cols: Any, ends: Any, v: Any) -> list[Form]:
@@ -351,8 +355,8 @@ def line_of_sums(bench: Bench, shape: Shape, found: Mapping[str, Any]) -> list[s
             ratio(times["untuned"], times[best], UNTUNED), other]
 
 
-SUMS = ("lengths", "n", "m", "untuned", "tuned", "best", "T/hand", "new/hand", "T/row", "T/best",
-        "untuned/best", "other")
+SUMS = ["lengths", "n", "m", "untuned", "tuned", "best", "T/hand", "new/hand", "T/row", "T/best",
+        "untuned/best", "other"]
 
 
 def line_of_products(bench: Bench, found: Mapping[str, Any]) -> list[str]:
@@ -367,15 +371,7 @@ def line_of_products(bench: Bench, found: Mapping[str, Any]) -> list[str]:
             ratio(times[best], times.get("CuPy"), 1.5)]
 
 
-PRODUCTS = ("lengths", "untuned", "best", "best/SciPy", "best/CuPy")
-
-
-def show(head: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print a table."""
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    for line in (head, *lines):
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)
-                        ).rstrip(), flush=True)
+PRODUCTS = ["lengths", "untuned", "best", "best/SciPy", "best/CuPy"]
 
 
 def main() -> None:
@@ -413,10 +409,10 @@ def main() -> None:
                 tables["products"].append(line_of_products(bench, found))
             write_json(options.json, {"tuned": bench.tuned, **rows})
     print("\nSums of rows, microseconds and ratios:")
-    show(SUMS, tables["sums"])
+    print(table([SUMS, *tables["sums"]]))
     if tables["products"]:
         print("\nA sparse matrix times a vector:")
-        show(PRODUCTS, tables["products"])
+        print(table([PRODUCTS, *tables["products"]]))
 
 
 if __name__ == "__main__":

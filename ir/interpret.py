@@ -24,12 +24,23 @@ from runelift.ir.length_facts import length_facts
 from runelift.ir.meaning import PLAIN, convert, operation
 from runelift.ir.names import NAMELESS, VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.ragged import Ragged
-from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
+from runelift.ir.types import ArrayType, Const, Type, elem_of, shape_of
+from runelift.ir.values import (
+    Env,
+    Value,
+    atom,
+    dest_types,
+    flat_points,
+    lengths_of,
+    padded,
+    ragged_of,
+    scattered,
+    selection,
+    size_in,
+    stacked,
+    windows,
+)
 
-Value: TypeAlias = Any
-"""A NumPy scalar or a NumPy array."""
-Env: TypeAlias = dict[VName, Value]
 SLAB = 8
 """The elements of a run of segments: few, so that there are several runs."""
 ROW_BYTES = 64
@@ -174,7 +185,7 @@ class Interpreter:
             case ir.Convert(_, to, a):
                 return [convert(atom(a, env), to)]
             case ir.Index(array, dims, checked):
-                return [env[array][_selection(dims, env, env[array].shape, checked)]]
+                return [env[array][selection(dims, env, env[array].shape, checked)]]
             case ir.ArrayLit(elems, row):
                 shape = tuple(int(atom(s, env)) for s in shape_of(row))
                 rows = [atom(e, env) for e in elems]
@@ -182,37 +193,37 @@ class Interpreter:
                 return [np.array(rows, elem_of(row).dtype).reshape((len(rows), *shape))]
             case ir.Update(array, dims, value, checked):
                 new = env[array].copy()
-                new[_selection(dims, env, new.shape, checked)] = atom(value, env)
+                new[selection(dims, env, new.shape, checked)] = atom(value, env)
                 return [new]
             case ir.Iota(count, start, step, prim):
-                length = _size(count, env)
+                length = size_in(count, env)
                 check_room((length,), Prim.I64.bytes)
                 index = convert(np.arange(length, dtype=np.int64), prim)
                 with np.errstate(over="ignore"):
                     return [(atom(start, env) + index * atom(step, env)).astype(prim.dtype)]
             case ir.Replicate(shape, value):
                 item = np.asarray(atom(value, env))
-                sizes = tuple(_size(s, env) for s in shape)
+                sizes = tuple(size_in(s, env) for s in shape)
                 check_room((*sizes, *item.shape), item.itemsize)
                 return [np.broadcast_to(item, (*sizes, *item.shape)).copy()]
             case ir.Concat(dim, arrays, count):
                 whole = np.concatenate([env[a] for a in arrays], axis=dim)
-                if whole.shape[dim] != _size(count, env):
+                if whole.shape[dim] != size_in(count, env):
                     raise CompilerBug(f"a concatenation of {whole.shape[dim]} elements, not of "
-                                      f"{_size(count, env)}")
+                                      f"{size_in(count, env)}")
                 return [whole]
             case ir.Rearrange(perm, array):
                 return [env[array].transpose(perm)]
             case ir.Reshape(shape, array):
-                sizes = tuple(_size(s, env) for s in shape)
+                sizes = tuple(size_in(s, env) for s in shape)
                 if math.prod(sizes) != env[array].size:
                     raise ProgramFailure(failures.RESHAPE.format(env[array].size, math.prod(sizes)))
                 check_room(sizes, env[array].itemsize)
                 return [env[array].reshape(sizes)]
             case ir.Slide(dim, size, step, count, array):
-                return [_windows(env[array], dim, *(_size(a, env) for a in (size, step, count)))]
+                return [windows(env[array], dim, *(size_in(a, env) for a in (size, step, count)))]
             case ir.Pad(dim, before, after, value, array):
-                return [_padded(env[array], dim, int(atom(before, env)), int(atom(after, env)),
+                return [padded(env[array], dim, int(atom(before, env)), int(atom(after, env)),
                                 atom(value, env))]
             case ir.Copy(array):
                 return [env[array].copy()]
@@ -235,27 +246,23 @@ class Interpreter:
             case ir.Loop():
                 return self.loop(exp, env)
             case ir.Map(width, lam, arrays):
-                return self._map(_size(width, env), lam, arrays, env)
-            case ir.Redomap(width, ops, lam, arrays):
-                mapped = self._map(_size(width, env), lam, arrays, env)
+                return self._map(size_in(width, env), lam, arrays, env)
+            case ir.Redomap() | ir.Scanomap() | ir.Scatter() | ir.Hist():
+                mapped = self._map(size_in(exp.width, env), exp.lam, exp.arrays, env)
                 self.look(exp, mapped, env, stm)
-                return self._reduce(ops, mapped, env)
-            case ir.Scanomap(width, ops, lam, arrays):
-                mapped = self._map(_size(width, env), lam, arrays, env)
-                self.look(exp, mapped, env, stm)
-                return self._scan(ops, mapped, env)
-            case ir.Scatter(width, lam, arrays, dests):
-                mapped = self._map(_size(width, env), lam, arrays, env)
-                self.look(exp, mapped, env, stm)
-                return _scatter(dests, mapped, env)
-            case ir.Hist(width, hist_ops, lam, arrays):
-                mapped = self._map(_size(width, env), lam, arrays, env)
-                self.look(exp, mapped, env, stm)
-                return self._hist(hist_ops, mapped, env, ())
+                match exp:
+                    case ir.Redomap(_, ops):
+                        return self._reduce(ops, mapped, env)
+                    case ir.Scanomap(_, ops):
+                        return self._scan(ops, mapped, env)
+                    case ir.Scatter(dests=dests):
+                        return scattered(dests, mapped, env)
+                    case ir.Hist(_, hist_ops):
+                        return self._hist(hist_ops, mapped, env, ())
             case ir.Accumulate(width, into, ops, lam, arrays):
                 scope = dict(env)
                 with self._accumulators(lam.params[0].name, into, ops, env) as results:
-                    for i in range(_size(width, env)):
+                    for i in range(size_in(width, env)):
                         self.call(lam, [np.False_, *(env[a][i] for a in arrays)], scope)
                 return results
             case ir.AccWrite():
@@ -265,7 +272,7 @@ class Interpreter:
             case ir.SegAccumulate(_, space, acc, into, ops, body):
                 with self._accumulators(acc, into, ops, env) as results:
                     scope = {**env, acc: np.False_}
-                    for point in itertools.product(*(range(_size(d.width, env)) for d in space)):
+                    for point in itertools.product(*(range(size_in(d.width, env)) for d in space)):
                         self.accumulators[acc] = [array[point[:-1]] for array in results], ops
                         scope.update(zip((d.index for d in space), map(np.int64, point),
                                          strict=True))
@@ -286,9 +293,9 @@ class Interpreter:
                     space, ops, turned(self._points(space, body, ret, env)), env, self._scan))
                 return scanned if post is None else self._after(space, post, scanned, env)
             case ir.SegScatter(_, space, dests, body):
-                values = self._points(space, body, _dest_types(dests, env), env)
+                values = self._points(space, body, dest_types(dests, env), env)
                 rank = 1 if ragged_of(space) else len(space)
-                return _scatter(dests, [_flat_points(v, rank) for v in values], env)
+                return scattered(dests, [flat_points(v, rank) for v in values], env)
             case ir.SegHist(_, space, hist_ops, body):
                 return self._seg_hist(space, hist_ops, body, env)
             case ir.Versions(_, alternatives):
@@ -308,7 +315,7 @@ class Interpreter:
     def stack(self, rows: list[list[Value]], types: Sequence[Type], widths: tuple[int, ...],
               env: Env) -> list[Value]:
         """The columns of ``rows`` as arrays with the outer shape ``widths``."""
-        return _stack(rows, types, widths, env)
+        return stacked(rows, types, widths, env)
 
     # Loops
 
@@ -447,10 +454,10 @@ class Interpreter:
                 env: Env) -> list[Value]:
         rows: list[list[Value]] = []
         if (ragged := ragged_of(space)) is None:
-            widths = tuple(_size(dim.width, env) for dim in space)
+            widths = tuple(size_in(dim.width, env) for dim in space)
             points: Iterable[tuple[int, ...]] = itertools.product(*map(range, widths))
         else:
-            lengths = _lengths(ragged, env)
+            lengths = lengths_of(ragged, env)
             widths = (sum(lengths),)
             points = ((i, j) for i, length in enumerate(lengths) for j in range(length))
         check_room(widths, ROW_BYTES)
@@ -458,46 +465,42 @@ class Interpreter:
         for point in points:
             scope.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
             rows.append(self.body(body, scope))
-        return _stack(rows, ret, widths, env)
+        return stacked(rows, ret, widths, env)
 
     def _segments(self, space: ir.Space, ops: tuple[ir.Operator, ...], mapped: list[Value],
                   env: Env,
                   fold: Callable[[tuple[ir.Operator, ...], list[Value], Env], list[Value]],
                   ) -> list[Value]:
-        outer = tuple(_size(dim.width, env) for dim in space[:-1])
+        outer = tuple(size_in(dim.width, env) for dim in space[:-1])
         operands = sum(len(op.neutral) for op in ops)
+        places: Iterable[Any] = itertools.product(*map(range, outer))
         if (ragged := ragged_of(space)) is not None:
-            ends = list(itertools.accumulate(_lengths(ragged, env), initial=0))
-            parts = [[m[start:end] for m in mapped[:operands]]
-                     for start, end in itertools.pairwise(ends)]
-            if fold == self._scan:
-                scanned = [np.empty_like(m) for m in mapped[:operands]]
-                for start, end, part in zip(ends, ends[1:], parts, strict=False):
-                    for out, values in zip(scanned, fold(ops, part, env), strict=True):
-                        out[start:end] = values
-                return scanned + mapped[operands:]
-        else:
-            parts = [[m[point] for m in mapped[:operands]]
-                     for point in itertools.product(*map(range, outer))]
-        segments = [fold(ops, part, env) for part in parts]
-        types = tuple(t for op in ops for t in op.lam.ret)
+            places = itertools.starmap(slice, itertools.pairwise(
+                itertools.accumulate(lengths_of(ragged, env), initial=0)))
+        found = [(place, fold(ops, [m[place] for m in mapped[:operands]], env))
+                 for place in places]
         if fold == self._scan:
-            return _stack_like(segments, mapped[:operands], outer) + mapped[operands:]
-        return _stack(segments, types, outer, env) + mapped[operands:]
+            scanned = [np.empty_like(m) for m in mapped[:operands]]
+            for place, results in found:
+                for out, values in zip(scanned, results, strict=True):
+                    out[place] = values
+            return scanned + mapped[operands:]
+        types = tuple(t for op in ops for t in op.lam.ret)
+        return stacked([results for _, results in found], types, outer, env) + mapped[operands:]
 
     def _after(self, space: ir.Space, post: ir.Lambda, scanned: list[Value], env: Env
                ) -> list[Value]:
         """The results of a scan whose first arrays go through ``post``, point by point."""
-        widths, scope = tuple(_size(dim.width, env) for dim in space), dict(env)
+        widths, scope = tuple(size_in(dim.width, env) for dim in space), dict(env)
         first, rows = scanned[:len(post.params)], list[list[Value]]()
         for point in itertools.product(*map(range, widths)):
             scope.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
             rows.append(self.call(post, [array[point] for array in first], scope))
-        return [*_stack(rows, post.ret, widths, env), *scanned[len(first):]]
+        return [*stacked(rows, post.ret, widths, env), *scanned[len(first):]]
 
     def _seg_hist(self, space: ir.Space, ops: tuple[ir.HistOp, ...], body: ir.Body,
                   env: Env) -> list[Value]:
-        outer = tuple(_size(dim.width, env) for dim in space[:-1])
+        outer = tuple(size_in(dim.width, env) for dim in space[:-1])
         results = [env[d].copy() for op in ops for d in op.dests]
         types = (*(Prim.I64 for _ in ops), *(t for op in ops for t in op.op.lam.ret))
         mapped = self._points(space, body, types, env)
@@ -508,148 +511,6 @@ class Interpreter:
         return results
 
 
-# Parts of the meaning that need no interpreter
-
-
-def atom(a: Atom, env: Env) -> Value:
-    """The value of an atom."""
-    return a.prim.dtype.type(a.value) if isinstance(a, Const) else env[a]
-
-
 def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
     """The failure with its place in the source and the calls that led there."""
     return ProgramFailure("\n".join([f"{loc}: {failure.args[0]}", *loc.trace()]), loc)
-
-
-def _size(a: Atom, env: Env) -> int:
-    size = int(atom(a, env))
-    if size < 0:
-        raise ProgramFailure(failures.SIZE.format(size))
-    return size
-
-
-def ragged_of(space: ir.Space) -> Ragged | None:
-    """The lengths of the segments of a space whose last dimension is ragged."""
-    return space[-1].ragged if space else None
-
-
-def _lengths(ragged: Ragged, env: Env) -> list[int]:
-    """The lengths of all segments; it fails if one is negative, as any size."""
-    lengths: list[int] = env[ragged.lengths].tolist()
-    for length in lengths:
-        if length < 0:
-            raise ProgramFailure(failures.SIZE.format(length))
-    return lengths
-
-
-def _windows(array: Value, dim: int, size: int, step: int, count: int) -> Value:
-    """``count`` windows of ``size`` elements along a dimension, each ``step`` further."""
-    check_room((*array.shape[:dim], count, size, *array.shape[dim + 1:]), array.itemsize)
-    places = np.add.outer(np.arange(count) * step, np.arange(size))
-    if not array.shape[dim]:
-        places = places[:0]
-    return np.take(array, places, axis=dim, mode="clip")
-
-
-def _padded(array: Value, dim: int, before: int, after: int, value: Value) -> Value:
-    """An array with copies of a scalar in front and behind, along a dimension."""
-    length = array.shape[dim]
-    total = max(0, before + length + after)
-    shape = (*array.shape[:dim], total, *array.shape[dim + 1:])
-    check_room(shape, array.itemsize)
-    padded = np.full(shape, value, array.dtype)
-    first, last = max(0, -before), min(length, total - before)
-    if first < last:
-        around = (slice(None),) * dim
-        padded[(*around, slice(first + before, last + before))] = array[
-            (*around, slice(first, last))]
-    return padded
-
-
-def _selection(dims: tuple[ir.Dim, ...], env: Env, shape: tuple[int, ...],
-               checked: bool) -> tuple[Any, ...]:
-    """The NumPy index of ``dims``, with bounds checks: also where a device need not make them."""
-    written = [_written(dim, env) for dim in dims]
-    selection: list[Any] = []
-    for dim, place, size in zip(dims, written, shape, strict=True):
-        start = place[0]
-        if not isinstance(dim, ir.SliceDim):
-            selection.append(start)
-            if 0 <= start < size:
-                continue
-        else:
-            count, stride = (int(atom(a, env)) for a in (dim.count, dim.stride))
-            last, stop = start + (count - 1) * stride, start + count * stride
-            selection.append(slice(start, None if stop < 0 else stop, stride) if count
-                             else slice(0, 0))
-            if count == 0 or (count > 0 and 0 <= start < size and 0 <= last < size):
-                continue
-        values = [value for each in written for value in each]
-        raise ProgramFailure(failures.access([len(each) for each in written], checked).format(
-            *values, *shape))
-    return tuple(selection)
-
-
-def _written(dim: ir.Dim, env: Env) -> tuple[int, ...]:
-    """A dimension of an access as a program writes it: an index, or start, stop and step."""
-    if not isinstance(dim, ir.SliceDim):
-        return (int(atom(dim, env)),)
-    start, count, stride = (int(atom(a, env)) for a in (dim.start, dim.count, dim.stride))
-    return (start, start + count * stride, *([stride] if dim.stride != i64(1) else []))
-
-
-def _stack(rows: list[list[Value]], types: Sequence[Type], widths: tuple[int, ...],
-           env: Env) -> list[Value]:
-    """The columns of ``rows`` as arrays with the outer shape ``widths``."""
-    for t in types:
-        check_room((*widths, *_known_shape(t, env)), elem_of(t).bytes)
-    if not rows:
-        return [np.zeros((*widths, *_known_shape(t, env)), elem_of(t).dtype) for t in types]
-    columns = zip(*rows, strict=True)
-    arrays = [np.array(column, elem_of(t).dtype) for column, t in zip(columns, types, strict=True)]
-    return [a.reshape((*widths, *a.shape[1:])) for a in arrays]
-
-
-def _stack_like(rows: list[list[Value]], like: list[Value],
-                widths: tuple[int, ...]) -> list[Value]:
-    if not rows:
-        return [np.zeros_like(a) for a in like]
-    return [np.array(column, a.dtype).reshape((*widths, *np.shape(column[0])))
-            for column, a in zip(zip(*rows, strict=True), like, strict=True)]
-
-
-def _known_shape(type_: Type, env: Env) -> tuple[int, ...]:
-    """The shape of elements that do not exist; sizes known only inside count as 0.
-
-    A size below 0, with which an element would have failed, counts as 0, too.
-    """
-    return tuple(max(0, int(s.value) if isinstance(s, Const) else int(env.get(s, 0)))
-                 for s in shape_of(type_))
-
-
-def _scatter(dests: tuple[ir.Dest, ...], mapped: list[Value], env: Env) -> list[Value]:
-    results: list[Value] = []
-    for dest in dests:
-        new = env[dest.array].copy()
-        indices, values = mapped[: dest.rank], mapped[dest.rank]
-        mapped = mapped[dest.rank + 1 :]
-        inside = np.ones(len(values), bool)
-        for index, size in zip(indices, new.shape, strict=False):
-            inside &= (index >= 0) & (index < size)
-        new[tuple(index[inside] for index in indices)] = values[inside]
-        results.append(new)
-    return results
-
-
-def _dest_types(dests: tuple[ir.Dest, ...], env: Env) -> tuple[Type, ...]:
-    types: list[Type] = []
-    for dest in dests:
-        shape = env[dest.array].shape
-        elem = next(p for p in Prim if p.dtype == env[dest.array].dtype)
-        whole: Type = ArrayType(elem, tuple(Const(n, Prim.I64) for n in shape))
-        types += [*([Prim.I64] * dest.rank), row_of(whole, dest.rank)]
-    return tuple(types)
-
-
-def _flat_points(value: Value, rank: int) -> Value:
-    return value.reshape((int(np.prod(value.shape[:rank])), *value.shape[rank:]))

@@ -18,13 +18,14 @@ from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.errors import NoDerivative, ProgramFailure
 from runelift.ir.base.source import Loc
-from runelift.ir.interpret import Env, Interpreter, Value, atom
+from runelift.ir.interpret import Interpreter
 from runelift.ir.meaning import convert, operation
 from runelift.ir.names import VName
 from runelift.ir.partials import PARTIALS, UNKNOWN, Partial
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Type
+from runelift.ir.values import Env, Value, atom
 
 Linear: TypeAlias = Callable[[Value], Value]
 """A linear function of a tangent, or of an adjoint."""

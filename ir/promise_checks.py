@@ -12,11 +12,12 @@ import numpy as np
 
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import ProgramFailure
-from runelift.ir.interpret import Env, Interpreter, Value, atom
+from runelift.ir.interpret import Interpreter
 from runelift.ir.prim import Prim
 from runelift.ir.promises import IDEMPOTENT, Promise, Promised, component, promised
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Const
+from runelift.ir.values import Env, Value, atom
 
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "pow": "**", "quot": "//",
            "rem": "%%", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}

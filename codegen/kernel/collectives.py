@@ -134,6 +134,25 @@ def _choose(k: KernelBuilder, cond: Exp, operator: Operator,
     return found
 
 
+def combine(k: KernelBuilder, operator: Operator, left: Sequence[imp.Var],
+            right: Sequence[imp.Var], into: Sequence[imp.Var] | None = None) -> None:
+    """Emit ``right := op left right``, or ``into := ...``."""
+    results = [k.declare("sum", p, v) for p, v in zip(
+        prims_of(operator), k.apply(operator.lam, [*left, *right]), strict=True)
+        if not isinstance(v, View)]
+    for target, value in zip(into or right, results, strict=True):
+        k.emit(imp.Assign(target.name, value))
+
+
+def combined(k: KernelBuilder, ops: Sequence[Operator], left: Sequence[Sequence[imp.Var]],
+             right: Sequence[Sequence[imp.Var]]) -> tuple[imp.Stm, ...]:
+    """The code of ``right := op left right`` for each operator."""
+    with k.block() as code:
+        for op_, one, other in zip(ops, left, right, strict=True):
+            combine(k, op_, one, other)
+    return tuple(code)
+
+
 def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                     fresh: imp.Var | None, mems: Sequence[Sequence[VName]],
                     flags: Sequence[VName]) -> list[imp.Var]:
@@ -155,11 +174,7 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
         before = op("sub", LID, distance)
         with k.block() as take:
             left = loaded(k, "left", mems[side], before, prims)
-            combined = [k.declare("sum", p, v) for p, v in zip(
-                prims, k.apply(operator.lam, [*left, *own]), strict=True)
-                if not isinstance(v, View)]
-            for target, value in zip(own, combined, strict=True):
-                k.emit(imp.Assign(target.name, value))
+            combine(k, operator, left, own)
         with k.when(op("le", distance, LID)):
             if opened is None:
                 k.emit(*take)
@@ -210,7 +225,7 @@ class _Shuffles:
             right = [self._shuffled("right", t, p, source)
                      for t, p in zip(own, self.prims, strict=True)]
             with self.k.when(reach):
-                self._combine(own, right, own)
+                combine(self.k, self.operator, own, right, own)
 
         self.k.loop(_levels(count), step, base="step", unroll=count == self.size)
 
@@ -231,14 +246,6 @@ class _Shuffles:
         name = self.k.names.fresh(base)
         self.k.emit(imp.Shuffle(name, prim, value, source, self.subgroup))
         return imp.Var(name)
-
-    def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
-                 targets: Sequence[imp.Var]) -> None:
-        """Emit ``targets := op left right``."""
-        combined = [self.k.declare("sum", p, v) for p, v in zip(
-            self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
-            if not isinstance(v, View)]
-        self._assign(targets, combined)
 
     def _assign(self, targets: Sequence[imp.Var], values: Sequence[Exp]) -> None:
         self.k.emit(*(imp.Assign(t.name, v) for t, v in zip(targets, values, strict=True)))
@@ -292,7 +299,7 @@ class _Lanes(_Shuffles):
 
             def take(number: Exp) -> None:
                 other = self._declared("other", elements(self.mems, number, self.prims))
-                self._combine(found, other, found)
+                combine(k, self.operator, found, other, found)
 
             k.loop(op("quot", LSIZE, self.size), take, start=lit(1), base="part", unroll=True)
         with k.block() as alone:
@@ -315,7 +322,7 @@ class _Lanes(_Shuffles):
             earlier = None if opened is None else self._shuffled("earlier", opened, Prim.BOOL,
                                                                  source)
             with self.k.block() as take:
-                self._combine(left, own, own)
+                combine(self.k, self.operator, left, own)
                 if opened is not None and earlier is not None:
                     self.k.emit(imp.Assign(opened.name, earlier))
             if opened is not None:
@@ -340,7 +347,7 @@ class _Lanes(_Shuffles):
         with k.block() as begin:
             self._assign(carries, prefix)
         with k.block() as go_on:
-            self._combine(prefix, carries, carries)
+            combine(k, self.operator, prefix, carries)
         later = tuple(go_on) if begun is None else (imp.If(negated(begun), tuple(go_on)),)
         k.emit(imp.If(op("lt", lit(0), number), (
             imp.If(op("eq", self.lane, lit(0)), tuple(begin), later),)))

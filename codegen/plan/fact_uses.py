@@ -64,7 +64,8 @@ def _differs(step: plan.Step, found: Set[VName], site: str, merging: bool) -> bo
     """True if a step itself does other things if ``found`` have other values."""
     match step:
         case (plan.Alloc() | plan.AllocScanStatus() | plan.Compute() | plan.ConvertScalar()
-              | plan.ComputeSize() | plan.Bind() | plan.Release() | Shape()):
+              | plan.ComputeSize() | plan.Bind() | plan.Release() | plan.Operation() | plan.Fill()
+              | Shape()):
             return False
         case plan.Launch(kernel, args, groups, group):
             if merging and kernel.kind.startswith(MERGES):
@@ -79,8 +80,6 @@ def _differs(step: plan.Step, found: Set[VName], site: str, merging: bool) -> bo
                          for each in versions])))
         case plan.Branch(cond):
             return not merging and cond in found
-        case plan.Operation() | plan.Fill():
-            return False
         case plan.CountedLoop(_, bound):
             return bound in found
         case plan.WhileLoop(cond):

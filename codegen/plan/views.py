@@ -15,15 +15,15 @@ from runelift.ir.imp import Exp
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.types import SHARED_CONSTANTS, Const, i64
+from runelift.ir.types import SHARED_CONSTANTS, Const
 
 Indices = Sequence[Exp]
 
 
 @lru_cache(SHARED_CONSTANTS)
-def lit(value: int) -> Exp:
-    """An i64 literal."""
-    return imp.Lit(i64(value))
+def lit(value: int, prim: Prim = Prim.I64) -> Exp:
+    """A literal of an integer type."""
+    return imp.Lit(Const(value, prim))
 
 
 def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:

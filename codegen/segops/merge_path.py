@@ -18,7 +18,8 @@ Source: Merrill and Garland 2016, "Merge-based parallel sparse matrix-vector mul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -29,14 +30,13 @@ from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
 from runelift.codegen.segops.ragged import RaggedSegment, offset, ragged_of
-from runelift.codegen.segops.scan_tiles import Scan, combine
+from runelift.codegen.segops.scan_tiles import Scan
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Ragged
 from runelift.ir.sizes import Size, least
 from runelift.ir.syntax import SegRed, SegScan
-from runelift.ir.types import Const
 
 SMALL = Prim.U16
 """The type of numbers of elements of a tile."""
@@ -153,8 +153,11 @@ class Tile:
         """Store for the group if a kernel has failed, which the first work-item does."""
         return imp.Store(self.failed, lit(0), FAILED, Prim.I64)
 
-    def emit_ordered(self, code: Sequence[imp.Stm]) -> None:
+    @contextmanager
+    def ordered(self) -> Iterator[None]:
         """Emit code with the barriers that it needs."""
+        with self.k.block() as code:
+            yield
         self.k.emit(*insert_barriers(code, [s.name for s in self.k.scratch],
                                      constants=self.k.constants))
 
@@ -250,15 +253,6 @@ class Tile:
         finds = imp.Select(mine, negated(following), IS_FIRST, Prim.BOOL)
         return finds, start, bound
 
-    # Totals
-
-    def combine(self, left: Sequence[Sequence[imp.Var]], right: Totals) -> tuple[imp.Stm, ...]:
-        """The code of ``right := op left right`` for each operator."""
-        with self.k.block() as code:
-            for op_, one, other in zip(self.scan.exp.ops, left, right, strict=True):
-                combine(self.k, op_, one, other)
-        return tuple(code)
-
     def held(self, base: str, values: Sequence[Sequence[Exp]]) -> list[list[imp.Var]]:
         """New variables with these values."""
         return [[self.k.declare(base, p, v) for p, v in zip(ps, vs, strict=True)]
@@ -270,10 +264,9 @@ def halve(k: KernelBuilder, low: imp.Var, high: imp.Var, turns: Exp,
     """Emit a binary search for the first number from ``low`` on that is not ``before``."""
     def turn(_: Exp) -> None:
         middle = k.declare("middle", prim, imp.Apply("shr", prim, (
-            op("add", low, high, prim=prim), imp.Lit(Const(1, prim)))))
+            op("add", low, high, prim=prim), lit(1, prim))))
         k.emit(imp.If(imp.Apply("lt", prim, (low, high)), (imp.If(
-            before(middle), (imp.Assign(low.name, op(
-                "add", middle, imp.Lit(Const(1, prim)), prim=prim)),),
+            before(middle), (imp.Assign(low.name, op("add", middle, lit(1, prim), prim=prim)),),
             (imp.Assign(high.name, middle),)),)))
 
     k.loop(turns, turn, base="turn")

@@ -7,7 +7,7 @@ other groups.  Otherwise a second launch does (``length_facts_final``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -17,7 +17,7 @@ from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import all_of, lit, op
 from runelift.codegen.segops.ragged import length_of
-from runelift.codegen.segops.segred import combine_partials, is_last_group, total_of_group
+from runelift.codegen.segops.segred import combine_partials, if_last_group, total_of_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -50,7 +50,8 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
     together = lowering.coherent
     group = lowering.group if lowering.interleave else Size.of(1)
     k = lowering.builder_of_groups()
-    all_facts = side_by_side([one_operation(k.names, _OPERATORS[fact], i64(0)) for fact in Fact])
+    all_facts = side_by_side([one_operation(k.names, op_, i64(0))
+                              for op_, _ in _FACTS.values()])
     arrays = launches.local_arrays(k, [all_facts], group)
     found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths, checks))
     (out,) = lowering.results
@@ -67,11 +68,8 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
         k.emit(imp.If(IS_FIRST, tuple(imp.Store(target, GROUP_ID, found, Prim.I64)
                                       for target, found in zip(partials, found_here, strict=True))))
         if together:
-            last = is_last_group(k, lit(0), imp.Var(count))
-            with k.block() as code:
+            with if_last_group(k, lit(0), imp.Var(count)):
                 combine()
-            k.emit(imp.If(last, tuple(code)),
-                   imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     if together:
         k.emit(imp.If(op("eq", imp.Var(count), lit(1)), (write(found_here),), tuple(several)))
     else:
@@ -102,7 +100,7 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
     The loop only notes the first wrong point.  So it has no branch, and loads of several points are
     under way at a time.
     """
-    totals = {fact: k.declare(fact.name.lower(), Prim.I64, lit(0)) for fact in Fact}
+    totals = [k.declare(fact.name.lower(), Prim.I64, lit(0)) for fact in _FACTS]
     wrong = k.declare("wrong", Prim.I64, lit(-1)) if checks is not None else None
 
     def check(point: Exp) -> None:
@@ -120,9 +118,8 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
                 del k.failures[failures:]
             k.emit(*made)
         found = k.declare("length", Prim.I64, length_of(k, lengths, number))
-        for fact, value in _values(found).items():
-            total = totals[fact]
-            k.emit(imp.Assign(total.name, imp.Apply(_OPERATORS[fact], Prim.I64, (total, value))))
+        for (op_, value), total in zip(_FACTS.values(), totals, strict=True):
+            k.emit(imp.Assign(total.name, imp.Apply(op_, Prim.I64, (total, value(found)))))
 
     bound = k.declare("bound", Prim.I64, k.array(lengths).shape[0])
     k.loop(bound, length, start=op("add", op("mul", GROUP_ID, LSIZE), LID),
@@ -130,7 +127,7 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
     if wrong is not None and not k.failures:  # where checks branch, the loop has reported them
         with k.when(op("le", lit(0), wrong)):
             check(wrong)
-    return list(totals.values())
+    return totals
 
 
 def _noted(code: Sequence[imp.Stm], wrong: imp.Var, point: Exp) -> list[imp.Stm] | None:
@@ -148,11 +145,9 @@ def _noted(code: Sequence[imp.Stm], wrong: imp.Var, point: Exp) -> list[imp.Stm]
     return noted
 
 
-_OPERATORS = {Fact.TOTAL: "add", Fact.LONGEST: "max", Fact.LIVE: "add", Fact.SQUARES: "add"}
-"""The operations that combine facts."""
-
-
-def _values(length: Exp) -> dict[Fact, Exp]:
-    """The facts about one length."""
-    return {Fact.TOTAL: length, Fact.LONGEST: length,
-            Fact.LIVE: op("min", length, lit(1)), Fact.SQUARES: op("mul", length, length)}
+_FACTS: Mapping[Fact, tuple[str, Callable[[Exp], Exp]]] = {
+    Fact.TOTAL: ("add", lambda length: length),
+    Fact.LONGEST: ("max", lambda length: length),
+    Fact.LIVE: ("add", lambda length: op("min", length, lit(1))),
+    Fact.SQUARES: ("add", lambda length: op("mul", length, length))}
+"""The operations that combine facts, and the facts about one length."""

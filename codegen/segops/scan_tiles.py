@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.collectives import combine, combined, group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import PADDING, padded
@@ -39,7 +39,7 @@ from runelift.ir.imp.traverse import evaluated, map_parts, map_statement, statem
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.syntax import Operator, SegRed, SegScan
+from runelift.ir.syntax import SegRed, SegScan
 from runelift.ir.types import i64
 
 MOST_REPEATED_STATEMENTS = 16
@@ -92,15 +92,6 @@ def by_patience(lowering: launches.Lowering, scan: Scan, once: Callable[[], None
     patient = lowering.names.fresh("patient")
     lowering.steps.append(plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)))
     launches.choose(lowering, patient, first, second)
-
-
-def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
-            right: Sequence[imp.Var], into: Sequence[imp.Var] | None = None) -> None:
-    """Emit ``right := op left right``, or ``into := ...``."""
-    results = [k.declare("sum", launches.require_scalar(t), v) for t, v in zip(
-        op_.lam.ret, k.apply(op_.lam, [*left, *right]), strict=True) if not isinstance(v, View)]
-    for target, value in zip(into or right, results, strict=True):
-        k.emit(imp.Assign(target.name, value))
 
 
 class ScanTile:
@@ -364,14 +355,11 @@ class ScanTile:
     def complete(self, totals: Sequence[Sequence[imp.Var]], carries: Sequence[Sequence[imp.Var]],
                  fresh: imp.Var | None) -> None:
         """Make the last work-item's totals the totals of the tile."""
-        k = self.k
-        with k.block() as join:
-            for op_, total_, carry in zip(self.scan.exp.ops, totals, carries, strict=True):
-                combine(k, op_, carry, total_)
+        join = combined(self.k, self.scan.exp.ops, carries, totals)
         later: Exp = op("lt", lit(0), launches.LID)
         if fresh is not None:
             later = all_of(later, negated(fresh))
-        k.emit(imp.If(later, tuple(join)))
+        self.k.emit(imp.If(later, join))
 
     def finish(self, carries: Sequence[Sequence[imp.Var]], linked: Exp,
                earlier: Sequence[Sequence[Exp]]) -> None:

@@ -25,7 +25,8 @@ Source: Larsen and Henriksen 2017, "Strategies for regular segmented reductions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
@@ -280,12 +281,9 @@ def _segred_several_groups(lowering: launches.Lowering, exp: SegRed, per_segment
         stores = launches.stores(out, place, found, launches.prims_of(op_))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
-        last = is_last_group(k, segment, per)
-        with k.block() as combine:
+        with if_last_group(k, segment, per):
             found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
             _write_combined(k, found, [r.row(*outer) for r in results[:count]])
-        k.emit(imp.If(last, tuple(combine)),
-               imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
     lowering.launch_groups(k, "segred", groups, _or_alone(lowering, k, group))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)
@@ -316,7 +314,7 @@ def is_last_group(k: KernelBuilder, number: Exp, groups: Exp, counters: VName = 
     k.locals.append(imp.LocalArray(told, Prim.I32, Size.of(1)))
     before = k.names.fresh("before")
     last = op("eq", imp.Convert(Prim.I32, Prim.I64, imp.Var(before)), op("sub", groups, lit(1)))
-    zero, one = (imp.Lit(Const(value, Prim.I32)) for value in (0, 1))
+    zero, one = lit(0, Prim.I32), lit(1, Prim.I32)
     k.emit(imp.If(IS_FIRST, (
         imp.Fence(),
         imp.Atomic("add", Prim.I32, counters, number, one, imp.Space.GLOBAL, before),
@@ -327,6 +325,16 @@ def is_last_group(k: KernelBuilder, number: Exp, groups: Exp, counters: VName = 
     k.emit(imp.Barrier(imp.Space.LOCAL))
     return k.declare("last", Prim.BOOL, imp.Convert(
         Prim.I32, Prim.BOOL, imp.Load(told, lit(0), Prim.I32)))
+
+
+@contextmanager
+def if_last_group(k: KernelBuilder, number: Exp, groups: Exp, counters: VName = plan.COUNTERS
+                  ) -> Iterator[None]:
+    """Emit code for the last group alone (:func:`is_last_group`)."""
+    last = is_last_group(k, number, groups, counters)
+    with k.block() as code:
+        yield
+    k.emit(imp.If(last, tuple(code)), imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
 
 
 def total_of_group(k: KernelBuilder, op_: Operator, mems: Sequence[VName],

@@ -40,14 +40,18 @@ from runelift.codegen.segops.ragged import (
     ragged_of,
     segment_of,
 )
-from runelift.codegen.segops.segred import combine_partials, is_last_group, total_of_group
+from runelift.codegen.segops.segred import (
+    combine_partials,
+    if_last_group,
+    is_last_group,
+    total_of_group,
+)
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import SegRed
-from runelift.ir.types import Const
 
 SHARE = 16
 """The most elements for each work-item of a team; a sub-group gets longer segments."""
@@ -119,7 +123,7 @@ class _List:
         self.k, self._cells, self._count = k, k.names.fresh("list"), k.names.fresh("listed")
         k.locals += [imp.LocalArray(self._cells, SMALL, room),
                      imp.LocalArray(self._count, Prim.I32, Size.of(1))]
-        k.emit(imp.If(IS_FIRST, (imp.Store(self._count, lit(0), _i32(0), Prim.I32),)))
+        k.emit(imp.If(IS_FIRST, (imp.Store(self._count, lit(0), lit(0, Prim.I32), Prim.I32),)))
 
     @property
     def length(self) -> Exp:
@@ -129,7 +133,8 @@ class _List:
     def add(self, number: Exp) -> tuple[imp.Stm, ...]:
         """The code that adds a number."""
         place = self.k.names.fresh("listed")
-        return (imp.Atomic("add", Prim.I32, self._count, lit(0), _i32(1), imp.Space.LOCAL, place),
+        return (imp.Atomic("add", Prim.I32, self._count, lit(0), lit(1, Prim.I32),
+                           imp.Space.LOCAL, place),
                 imp.Store(self._cells, imp.Convert(Prim.I32, Prim.I64, imp.Var(place)),
                           imp.Convert(Prim.I64, SMALL, number), SMALL))
 
@@ -224,8 +229,7 @@ class _Rows:
             announce(k, bin_.elements, items)
         found = [t for o, ts, ms in zip(exp.ops, totals, self.arrays, strict=True)
                  for t in team_total(k, o, ts, ms, lanes, self.subgroup)]
-        k.emit(imp.If(all_of(takes, leads), tuple(
-            out.write([number], value) for out, value in zip(self.outs, found, strict=False))))
+        k.emit(imp.If(all_of(takes, leads), launches.writes(self.outs, [number], [found])))
 
     def launch(self, kind: str) -> None:
         """Launch the kernel, with the barriers that it needs."""
@@ -281,7 +285,7 @@ def _list_pieces(rows: _Rows, longest: _List, pieces: _Pieces) -> None:
         k.loop(bound, lambda j: k.emit(
             imp.Store(pieces.segments, op("add", base, j), number, Prim.I64),
             imp.Store(pieces.numbers, op("add", base, j), j, Prim.I64),
-            imp.Store(pieces.done, op("add", base, j), _i32(0), Prim.I32)),
+            imp.Store(pieces.done, op("add", base, j), lit(0, Prim.I32), Prim.I32)),
                start=LID, step=LSIZE, base="j")
 
     k.loop(k.declare("many", Prim.I64, longest.length), segment, base="l")
@@ -347,11 +351,8 @@ def _fold_pieces(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> N
         if lowering.coherent:
             begin = k.declare("begin", Prim.I64, op("sub", place, number))
             count = _count(k, exp, pieces, segment, begin)
-            last = is_last_group(k, begin, count, pieces.done)
-            with k.block() as combine:
+            with if_last_group(k, begin, count, pieces.done):
                 _combine(k, exp, arrays, pieces, (begin, count), outs, segment)
-            k.emit(imp.If(last, tuple(combine)),
-                   imp.Barrier(imp.Space.LOCAL, imp.Placement.AFTER_BRANCH))
 
     known = _each_piece(k, exp, pieces, plan.COUNTERS, fold)
     if lowering.coherent:
@@ -373,7 +374,7 @@ def _join(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> None:
         begins = k.declare("begins", Prim.BOOL, op("eq", number, lit(0)))
         count = imp.Select(begins, _count(k, exp, pieces, segment, place), lit(0), Prim.I64)
         _combine(k, exp, arrays, pieces, (place, k.declare("pieces", Prim.I64, count)), outs,
-                 segment, begins)
+                 segment, all_of(begins, IS_FIRST))
 
     _each_piece(k, exp, pieces, pieces.done, join)
     _launch(lowering, exp, pieces, k, "merge_joined")
@@ -381,7 +382,7 @@ def _join(lowering: launches.Lowering, exp: SegRed, pieces: _Pieces) -> None:
 
 def _reset() -> imp.Stm:
     """Make the number of pieces 0, for the next operation."""
-    return imp.Store(plan.COUNTERS, lit(0), _i32(0), Prim.I32)
+    return imp.Store(plan.COUNTERS, lit(0), lit(0, Prim.I32), Prim.I32)
 
 
 def _count(k: KernelBuilder, exp: SegRed, pieces: _Pieces, segment: Exp, begin: Exp) -> Exp:
@@ -393,11 +394,13 @@ def _count(k: KernelBuilder, exp: SegRed, pieces: _Pieces, segment: Exp, begin: 
 
 def _combine(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[VName]], pieces: _Pieces,
              part: tuple[Exp, Exp], outs: Sequence[View], segment: Exp,
-             wanted: Exp | None = None) -> None:
-    """Emit the combination of the pieces of a segment, of which ``part`` has first and count."""
+             wanted: Exp = IS_FIRST) -> None:
+    """Emit the combination of the pieces of a segment, of which ``part`` has first and count.
+
+    A work-item writes the result, if ``wanted``.
+    """
     found = combine_partials(k, exp.ops, arrays, pieces.totals, *part)
-    writes = tuple(o.write([segment], value) for o, value in zip(outs, found, strict=False))
-    k.emit(imp.If(IS_FIRST if wanted is None else all_of(wanted, IS_FIRST), writes))
+    k.emit(imp.If(wanted, launches.writes(outs, [segment], [found])))
 
 
 def _cut(k: KernelBuilder, exp: SegRed) -> Exp:
@@ -413,7 +416,3 @@ def _cut(k: KernelBuilder, exp: SegRed) -> Exp:
     beyond = op("sub", k.scalar(ragged.squares), op("mul", total, long))
     share = op("max", lit(1), op("sub", k.scalar(ragged.longest), long))
     return op("max", lit(0), op("min", total, op("quot", beyond, share)))
-
-
-def _i32(number: int) -> Exp:
-    return imp.Lit(Const(number, Prim.I32))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from runelift.codegen.kernel import launch_builder as launches
+from runelift.codegen.kernel.collectives import combined
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.merge_parts import (
@@ -21,7 +22,6 @@ from runelift.codegen.segops.merge_parts import (
 )
 from runelift.codegen.segops.merge_path import Totals
 from runelift.codegen.segops.ragged import announce
-from runelift.codegen.segops.scan_tiles import combine
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.prim import Prim
@@ -43,9 +43,7 @@ def _complete(lowering: launches.Lowering, parts: Parts, k: KernelBuilder, part:
     with k.when(op("le", lit(0), first)):
         place = iter(outs)
         held = [[k.declare("held", p, next(place).read([first])) for p in ps] for ps in parts.prims]
-        for op_, left, right in zip(parts.exp.ops, before, held, strict=True):
-            combine(k, op_, left, right)
-        k.emit(*launches.writes(outs, [first], held))
+        k.emit(*combined(k, parts.exp.ops, before, held), *launches.writes(outs, [first], held))
 
 
 def fold_parts(lowering: launches.Lowering, parts: Parts, *, stored: bool) -> None:

@@ -86,8 +86,7 @@ def _by_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     arrays = launches.local_arrays(k, exp.ops, group)
     found = [t for o, ts, ms in zip(exp.ops, totals, arrays, strict=True)
              for t in group_total(k, o, ts, ms, subgroup)]
-    k.emit(imp.If(IS_FIRST, tuple(out.write([number], value)
-                                  for out, value in zip(outs, found, strict=False))))
+    k.emit(imp.If(IS_FIRST, launches.writes(outs, [number], [found])))
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], constants=k.constants))
     lowering.build_for_fixed(k)
     lowering.launch(k, "ragged_groups", segments, group, fits=True)

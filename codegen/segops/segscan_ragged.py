@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.collectives import group_scan, group_total, truth
+from runelift.codegen.kernel.collectives import combined, group_scan, group_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import LID, LSIZE
-from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST, PADDING
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import View, all_of, any_of, lit, negated, op
@@ -52,7 +51,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Body, SegScan
-from runelift.ir.types import Const
 
 STEP_BYTES = 4
 """The bytes of local memory for a step: where a segment ends, and the segment of an element."""
@@ -68,7 +66,12 @@ def segscan_ragged(lowering: launches.Lowering, exp: SegScan) -> None:
                     lambda: _scan_twice(lowering, scan))
     else:
         parts = parts_of_items(lowering, exp)
-        if_several(lowering, parts, lambda: _find_before(lowering, parts))
+
+        def find() -> None:
+            fold_parts(lowering, replace(parts, exp=_operands(exp)), stored=False)
+            _join(lowering, parts)
+
+        if_several(lowering, parts, find)
         _scan_parts(lowering, parts)
 
 
@@ -107,19 +110,9 @@ def _scan_element(each: RaggedSegment, outs: Sequence[View], index: Exp) -> None
 # Parts of work-items
 
 
-def _find_before(lowering: launches.Lowering, parts: Parts) -> None:
-    """Find the total before each part, which takes the place of what the part leaves."""
-    assert isinstance(parts.exp, SegScan)
-    fold_parts(lowering, replace(parts, exp=_operands(parts.exp)), stored=False)
-    _join(lowering, parts)
-
-
 def _join(lowering: launches.Lowering, parts: Parts) -> None:
     """Let one group put the total before each part in place of what the part leaves."""
-    def found(k: KernelBuilder, part: Exp, before: Totals) -> None:
-        k.emit(*parts.put(part, before))
-
-    join(lowering, parts, found)
+    join(lowering, parts, lambda k, part, before: k.emit(*parts.put(part, before)))
 
 
 def _scan_parts(lowering: launches.Lowering, parts: Parts) -> None:
@@ -155,16 +148,14 @@ def _scan_once(lowering: launches.Lowering, scan: Scan) -> None:
     back = LookBack(k, scan, tile.number, statuses)
     with k.block() as code:
         back.take_tile([tile.note_failure()])
-        with k.block() as scanned:
+        with tile.ordered():
             tile.scan_chunks()
-        tile.emit_ordered(scanned)
         open_ = k.declare("open", Prim.BOOL, tile.open)
         own = k.declare("own", Prim.BOOL, all_of(open_, op("eq", tile.rows, lit(0))))
         earlier = back.join(tile.totals, open_, own, lambda: tile.complete(
             tile.totals, tile.carries, tile.fresh))
-        with k.block() as finished:
+        with tile.ordered():
             tile.finish(tile.held("earlier", earlier), open_)
-        tile.emit_ordered(finished)
     tile.launch("merge_scan_once", code)
 
 
@@ -181,7 +172,7 @@ def _scan_twice(lowering: launches.Lowering, scan: Scan) -> None:
     if_several(lowering, parts, find)
     tile = _ScannedTile(lowering, scan)
     k = tile.k
-    with k.block() as code:
+    with k.block() as code, tile.ordered():
         tile.number_by_group()
         tile.scan_chunks()
         open_ = k.declare("open", Prim.BOOL, tile.open)
@@ -190,9 +181,7 @@ def _scan_twice(lowering: launches.Lowering, scan: Scan) -> None:
             for m, p, neutral in zip(mems, ps, o.neutral, strict=True)]
             for mems, ps, o in zip(parts.tails, parts.prims, scan.exp.ops, strict=True)]
         tile.finish(before, open_)
-    with k.block() as ordered:
-        tile.emit_ordered(code)
-    tile.launch("merge_scan_tiles", ordered)
+    tile.launch("merge_scan_tiles", code)
 
 
 def _fold_tails(lowering: launches.Lowering, scan: Scan, parts: Parts) -> None:
@@ -201,7 +190,7 @@ def _fold_tails(lowering: launches.Lowering, scan: Scan, parts: Parts) -> None:
     k, ops = tile.k, scan.exp.ops
     arrays = launches.local_arrays(k, ops, Size.var(scan.tile_shape.group))
     totals = [launches.scalars(k.neutral(o)) for o in ops]
-    with k.block() as code:
+    with k.block() as code, tile.ordered():
         tile.number_by_group()
         tile.place()
         segment = k.declare("segment", Prim.I64, op("add", tile.first, tile.rows))
@@ -214,9 +203,7 @@ def _fold_tails(lowering: launches.Lowering, scan: Scan, parts: Parts) -> None:
                  for o, ts, ms in zip(ops, totals, arrays, strict=True)]
         with k.when(IS_FIRST):
             parts.leave(k, tile.number, tile.first_end, found)
-    with k.block() as ordered:
-        tile.emit_ordered(code)
-    tile.launch("merge_tiles", ordered)
+    tile.launch("merge_tiles", code)
 
 
 class _ScannedTile(Tile):
@@ -302,7 +289,7 @@ class _ScannedTile(Tile):
                            expected=op("quot", place, self.path.mean)))
         start = k.declare("begin", Prim.I64, imp.Select(
             op("lt", lit(0), row), op("add", self.element, wide(self._end_of(op(
-                "sub", short(row), imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)))),
+                "sub", short(row), lit(1, Prim.I32), prim=Prim.I32)))),
             self.start, Prim.I64))
         each = self.path.segment(totals, op("add", self.first, row), start)
         values = each.element(k.declare("j", Prim.I64, op(
@@ -320,7 +307,7 @@ class _ScannedTile(Tile):
     @property
     def begins_first(self) -> Exp:
         """True if the work-item's chunk begins in the first segment of the tile."""
-        return imp.Apply("eq", Prim.I32, (self.row, imp.Lit(Const(0, Prim.I32))))
+        return imp.Apply("eq", Prim.I32, (self.row, lit(0, Prim.I32)))
 
     def exchange(self, totals: Totals, fresh: imp.Var) -> list[list[imp.Var]]:
         """The totals before each work-item's chunk, within the tile; not set for the first."""
@@ -330,7 +317,7 @@ class _ScannedTile(Tile):
     def complete(self, totals: Totals, carries: Totals, fresh: imp.Var) -> None:
         """Make the last work-item's totals the totals of the tile."""
         later = all_of(op("lt", lit(0), LID), negated(fresh))
-        self.k.emit(imp.If(later, self.combine(carries, totals)))
+        self.k.emit(imp.If(later, combined(self.k, self.scan.exp.ops, carries, totals)))
 
     # Scans
 
@@ -362,18 +349,18 @@ class _ScannedTile(Tile):
 
     def finish(self, earlier: Totals, open_: Exp) -> None:
         """Emit the addition of the totals before chunks, and the stores of results."""
-        k, later = self.k, op("lt", lit(0), LID)
+        k, ops, later = self.k, self.scan.exp.ops, op("lt", lit(0), LID)
         linked = k.declare("linked", Prim.BOOL, all_of(open_, self.begins_first))
         taken = tuple(imp.Assign(c.name, e) for cs, es in zip(self.carries, earlier, strict=True)
                       for c, e in zip(cs, es, strict=True))
-        k.emit(imp.If(linked, (imp.If(later, self.combine(earlier, self.carries), taken),)))
+        k.emit(imp.If(linked, (imp.If(later, combined(k, ops, earlier, self.carries), taken),)))
 
         def add(number: Exp) -> None:
             place = k.declare("p", Prim.I32, op("add", self.begin, short(number), prim=Prim.I32))
             flat = self.staged(place)
             rest = iter(flat)
             values = [[next(rest) for _ in ps] for ps in self.scan.prims]
-            k.emit(*self.combine(self.carries, values), *self.restage(place, flat))
+            k.emit(*combined(k, ops, self.carries, values), *self.restage(place, flat))
 
         added = imp.Select(any_of(linked, later), self.lead, lit(0), Prim.I64)
         k.loop(k.declare("added", Prim.I64, added), add, base="t")
@@ -389,7 +376,7 @@ class _ScannedTile(Tile):
 def cell(place: Exp) -> Exp:
     """The cell of local memory for an element of a tile, an i32; see :func:`~.padded`."""
     return wide(op("add", place, imp.Apply("shr", Prim.I32, (
-        place, imp.Lit(Const(PADDING.bit_length() - 1, Prim.I32)))), prim=Prim.I32))
+        place, lit(PADDING.bit_length() - 1, Prim.I32))), prim=Prim.I32))
 
 
 def wide(number: Exp) -> Exp:
@@ -399,4 +386,4 @@ def wide(number: Exp) -> Exp:
 
 def after(number: Exp) -> Exp:
     """The number, an i32, and one more."""
-    return op("add", number, imp.Lit(Const(1, Prim.I32)), prim=Prim.I32)
+    return op("add", number, lit(1, Prim.I32), prim=Prim.I32)

@@ -24,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
+from runelift.codegen.kernel.collectives import combine, combined
 from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE, Lowering
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import all_of, any_of, lit, negated, op
-from runelift.codegen.segops.scan_tiles import Scan, ScanTile, combine
+from runelift.codegen.segops.scan_tiles import Scan, ScanTile
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -326,8 +327,7 @@ class LookBack:
         k.loop(single, lambda w: add(w, 1), start=start, base="w")
         k.loop(self.window, lambda w: add(w, together), start=single, step=lit(together), base="w")
         with k.when(own):
-            for op_, sum_, total in zip(self.scan.exp.ops, sums, totals, strict=True):
-                combine(k, op_, sum_, total)
+            k.emit(*combined(k, self.scan.exp.ops, sums, totals))
             self._publish(_u32(PREFIX), totals)
         k.emit(*(imp.Store(m, lit(0), s, p) for m, s, p in zip(
             self.before, (s for ss in sums for s in ss), self.scan.values(), strict=True)))

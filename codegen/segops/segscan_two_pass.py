@@ -25,12 +25,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.kernel import launch_builder as launches
-from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.collectives import combine, group_scan, truth
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan import plan
 from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.packed_scan import PackedScan
-from runelift.codegen.segops.scan_tiles import Scan, ScanTile, by_patience, choose_tiles, combine
+from runelift.codegen.segops.scan_tiles import Scan, ScanTile, by_patience, choose_tiles
 from runelift.codegen.segops.segscan_single_pass import scan_single_pass
 from runelift.ir import imp
 from runelift.ir.analysis.placement import REPEATABLE

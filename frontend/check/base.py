@@ -10,6 +10,13 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.check import foreign
+from runelift.frontend.check.advice import (
+    OF_OPERATORS,
+    OF_ROLE,
+    advice,
+    arity,
+    component_names,
+)
 from runelift.frontend.check.aliases import Origin
 from runelift.frontend.check.arguments import (
     DERIVATIVES,
@@ -47,15 +54,7 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
 )
 from runelift.frontend.check.unknown_names import functions, of_hidden, of_literal, unknown
-from runelift.frontend.check.wording import (
-    DECLARED,
-    OF_OPERATORS,
-    OF_ROLE,
-    Wording,
-    advice,
-    arity,
-    component_names,
-)
+from runelift.frontend.check.wording import DECLARED, Wording
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.layered import Layered
 from runelift.frontend.syntax.nodes import walk

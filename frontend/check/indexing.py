@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from runelift.frontend.check import foreign
+from runelift.frontend.check.advice import COMPARISONS
 from runelift.frontend.check.foreign import argument
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.check.types import PRIMS
-from runelift.frontend.check.wording import COMPARISONS
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax.nodes import Node, walk
 from runelift.frontend.syntax.prelude import member

@@ -13,6 +13,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from runelift.frontend.check import around, foreign
+from runelift.frontend.check.advice import of_each, with_piped, without_neutral
 from runelift.frontend.check.base import Binding
 from runelift.frontend.check.conversions import FOLDS, coerced
 from runelift.frontend.check.forms import (
@@ -32,7 +33,6 @@ from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import PRIMS, Scheme
 from runelift.frontend.check.unify import SizeMismatch, TypeMismatch
-from runelift.frontend.check.wording import of_each, with_piped, without_neutral
 from runelift.frontend.syntax import ast
 from runelift.frontend.syntax import types as ty
 from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS

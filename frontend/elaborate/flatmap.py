@@ -26,7 +26,7 @@ If all rows have one size, ``flatmap`` is a map and a reshape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -45,11 +45,12 @@ from runelift.frontend.elaborate.values import (
 )
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
+from runelift.ir.analysis.unbounded import unbounded_size
 from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.traverse import bodies_inside, free_vars, rename_lambda, statements_inside
+from runelift.ir.traverse import free_vars, rename_lambda, statements_inside
 from runelift.ir.types import TRUE, Atom, Type, array_of, i64, row_of, shape_of
 
 
@@ -130,7 +131,7 @@ def flatmap(e: Evaluator, f: Point, array: Value, span: Span) -> Joined:
                 for stm in statements_inside((ir.Body(tuple(scope.stms), ()),)))
     if builder.release(count, scope):
         made = turns.regular(rows, kept, count)
-    elif calls or not _is_bounded(scope.stms):
+    elif calls or unbounded_size(scope.stms) is not None:
         made = turns.growing(rows, kept, count)
     elif all(_is_elementwise(leaf, scope) for leaf in rows):
         made = _by_element(arrays, f, array, span)
@@ -140,20 +141,6 @@ def flatmap(e: Evaluator, f: Point, array: Value, span: Span) -> Joined:
     data = rebuild(row, iter(made.data))
     return Joined(made.lengths, _flags(arrays, made.lengths, offsets, outer_size(data), span),
                   offsets, data, None if value is None else rebuild(value, iter(made.values)))
-
-
-def _is_bounded(stms: Iterable[ir.Stm]) -> bool:
-    """True if a kernel knows how much memory statements need before it starts."""
-    for stm in stms:
-        bound = {p.name for p in stm.pat}
-        types = [p.type for p in stm.pat]
-        if isinstance(stm.exp, ir.Loop):
-            bound |= {p.param.name for p in stm.exp.params}
-            types += [p.param.type for p in stm.exp.params]
-        if any(size in bound for type_ in types for size in shape_of(type_)) or not all(
-                _is_bounded(body.stms) for body in bodies_inside(stm.exp)):
-            return False
-    return True
 
 
 def _is_elementwise(leaf: Dynamic, scope: Scope) -> bool:
@@ -312,14 +299,10 @@ def _places(arrays: Arrays, f: Point, array: Value, span: Span) -> tuple[Dynamic
     """The lengths and offsets of all rows, and the sum of the lengths."""
     lengths = arrays.map(f.length, [array], span)
     assert isinstance(lengths, Dynamic)
-    return lengths, _offsets(arrays, lengths, span), _total(arrays, lengths, span)
-
-
-def _total(arrays: Arrays, lengths: Dynamic, span: Span) -> Atom:
-    """The sum of the lengths, which are not negative."""
-    (found,) = leaves(arrays.reduce(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64),
+    offsets = _offsets(arrays, lengths, span)
+    (total,) = leaves(arrays.reduce(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64),
                                     lengths, span))
-    return found.atom
+    return lengths, offsets, total.atom
 
 
 class _Turns:

@@ -9,7 +9,6 @@ behind the sizes that only the call knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,29 +66,20 @@ class _Sized(NamedTuple):
     sizes: tuple[Size, ...]
 
 
-@dataclass(slots=True)
 class _Application:
     """The application of a function from outside, and what all calls inside of it share."""
 
-    e: Evaluator
-    dec: ast.ValDec
-    env: Env
-    given: Env
-    span: Span
-    arrows: list[Arrow] = field(default_factory=list)
-    result: Type = field(init=False)
-    name: VName = field(init=False)
-    kept: list[tuple[Atom, ...]] = field(default_factory=list)
-    """The inner sizes of each leaf of the arguments, which all calls have."""
-
-    def __post_init__(self) -> None:
-        assert self.dec.type is not None
-        self.result = self.dec.type
-        for _ in self.dec.params:
+    def __init__(self, e: Evaluator, dec: ast.ValDec, env: Env, given: Env, span: Span) -> None:
+        self.e, self.dec, self.env, self.given, self.span = e, dec, env, given, span
+        assert dec.type is not None
+        self.arrows, self.result = list[Arrow](), dec.type
+        for _ in dec.params:
             assert isinstance(self.result, Arrow)
             self.arrows.append(self.result)
             self.result = self.result.codomain
-        self.name = self.e.builder.names.fresh(self.dec.name.rpartition(".")[2])
+        self.name = e.builder.names.fresh(dec.name.rpartition(".")[2])
+        self.kept = list[tuple[Atom, ...]]()
+        """The inner sizes of each leaf of the arguments, which all calls have."""
 
     def outermost(self, args: tuple[Value, ...], inlined: Inlined) -> Value:
         """The application: a recursion with the function's body inside."""

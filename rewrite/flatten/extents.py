@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.length_sums import sum_of_lengths, without_sum
+from runelift.ir.analysis.unbounded import unbounded_size
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.names import Names, VName
 from runelift.ir.operators import one_operation
@@ -36,7 +37,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
 from runelift.ir.traverse import (
     Mapper,
-    bodies_inside,
     bodies_of,
     free_vars,
     lambdas_of,
@@ -320,23 +320,7 @@ def _has_unbounded(body: ir.Body) -> bool:
 
 def _on_host(body: ir.Body) -> VName | None:
     """The function or size that keeps a body from running in a kernel; None for other bodies."""
-    return called_in(body) or _unbounded(body)
-
-
-def _unbounded(body: ir.Body) -> VName | None:
-    """A size that an array in memory has, and that is bound together with the array."""
-    for stm in body.stms:
-        bound = list(stm.pat)
-        if isinstance(stm.exp, ir.Loop):
-            bound += (p.param for p in stm.exp.params)
-        own = {param.name for param in bound}
-        for size in (size for param in bound for size in shape_of(param.type)):
-            if isinstance(size, VName) and size in own:
-                return size
-        for inner in bodies_inside(stm.exp):
-            if (found := _unbounded(inner)) is not None:
-                return found
-    return None
+    return called_in(body) or unbounded_size(body.stms)
 
 
 def _lengths_with(space: ir.Space, body: ir.Body, name: VName) -> VName | None:
@@ -428,7 +412,11 @@ def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm
     arrays = tuple(flattener.fresh("operand", array_of(widths, t)) for t in types)
     points = _loop(flattener, ir.Stm(arrays, kernel, loc=stm.loc), kernel.space, kernel.body)
     space = tuple(ir.SegDim(flattener.names.fresh(dim.index), dim.width) for dim in kernel.space)
-    read = ir.Body(*_elements(flattener, arrays, space, types))
+    indices = tuple(dim.index for dim in space)
+    stms = tuple(ir.Stm((flattener.fresh("x", type_),), ir.Index(
+        array.name, (*indices, *map(whole, shape_of(type_)))))
+        for array, type_ in zip(arrays, types, strict=True))
+    read = ir.Body(stms, tuple(each.pat[0].name for each in stms))
     return (*points, replace(stm, exp=replace(kernel, space=space, body=read)))
 
 
@@ -442,16 +430,6 @@ def _operands(flattener: Flattener,
         case ir.SegHist(ops=ops):
             return tuple(t for op in ops for t in (Prim.I64, *op.op.lam.ret))
     return kernel.ret
-
-
-def _elements(flattener: Flattener, arrays: tuple[ir.Param, ...], space: ir.Space,
-              types: tuple[Type, ...]) -> tuple[tuple[ir.Stm, ...], tuple[Atom, ...]]:
-    """The element of each array at a point, and the names of the elements."""
-    indices = tuple(dim.index for dim in space)
-    stms = tuple(ir.Stm((flattener.fresh("x", type_),),
-                     ir.Index(array.name, (*indices, *map(whole, shape_of(type_)))))
-                 for array, type_ in zip(arrays, types, strict=True))
-    return stms, tuple(stm.pat[0].name for stm in stms)
 
 
 def _loop(flattener: Flattener, stm: ir.Stm, space: ir.Space, body: ir.Body) -> tuple[ir.Stm, ...]:

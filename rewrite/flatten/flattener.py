@@ -13,7 +13,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size
 from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
-from runelift.ir.types import Type
+from runelift.ir.types import Atom, Type
 from runelift.rewrite.flatten.book import FlatteningRule, Unlike
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.lifted import Lifted
@@ -81,8 +81,7 @@ class Flattener:
         are computed inside of Σ.
         """
         if ret is not None and nest.space:
-            self.learn_params(ir.Param(name, type_) for name, type_ in zip(
-                body.result, ret, strict=True) if isinstance(name, VName))
+            self.learn_atoms(body.result, ret)
         walk = Walk(self, nest)
         result = walk.body(body)
         found = ir.Body(tuple(walk.out), result)
@@ -143,6 +142,11 @@ class Flattener:
     def learn_params(self, params: Iterable[ir.Param]) -> None:
         """Remember the types of ``params``."""
         self.types.update((p.name, p.type) for p in params)
+
+    def learn_atoms(self, atoms: Iterable[Atom], types: Iterable[Type]) -> None:
+        """Remember the types of the names among ``atoms``."""
+        self.types.update((atom, type_) for atom, type_ in zip(atoms, types, strict=True)
+                          if isinstance(atom, VName))
 
     def fresh(self, base: str | VName, type_: Type) -> ir.Param:
         """A new name of a type."""

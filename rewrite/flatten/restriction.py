@@ -20,7 +20,6 @@ from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, Segments
 from runelift.rewrite.flatten.segments import (
     by_number,
-    define_number,
     ends_of,
     exclusive_scans,
     total_of,
@@ -117,10 +116,3 @@ def other_points(walk: Walk, parts: Partition) -> tuple[VName, VName]:
     """The flat numbers of the points where the condition does not hold, and how many they are."""
     count = walk.computed("sub", parts.count, parts.chosen, base="others")
     return walk.part_of(parts.order, parts.chosen, array_of((count,), Prim.I64)), count
-
-
-def define_place(walk: Walk, parts: Partition) -> Atom:
-    """The place of a point of Σ in the order of a partition, as a definition of Σ."""
-    found = place_of(walk, parts, define_number(walk))
-    walk.definitions.emit(*found.stms)
-    return found.result[0]

@@ -260,7 +260,7 @@ def start_of(walk: Walk, size: Atom) -> VName:
 
     It is a definition of Σ.
     """
-    if isinstance(size, VName) and not walk.invariant(size):
+    if walk.differs(size):
         starts = with_offsets(walk, size).starts
         return walk.definitions.read(starts, define_number(walk), base="start")
     return walk.definitions.computed("mul", define_number(walk), size, base="start")
@@ -280,7 +280,7 @@ def bind_parts(walk: Walk, pat: Sequence[ir.Param], host: Sequence[ir.Param], wi
 def bind_packed(walk: Walk, param: ir.Param, host: VName) -> None:
     """Bind a name to its elements at each point; ``host`` has the elements of all points."""
     (size,) = shape_of(param.type)
-    if isinstance(size, VName) and not walk.invariant(size):
+    if walk.differs(size):
         bind_parts(walk, [param], [ir.Param(host, walk.flattener.types[host])], size)
     else:
         shaped = array_of(walk.nest.widths, param.type)
@@ -344,7 +344,7 @@ def packed(walk: Walk, array: VName) -> Packed:
     """The elements of all points of an array of scalars, one point after the other."""
     type_ = walk.flattener.types[array]
     (size,) = shape_of(type_)
-    if isinstance(size, VName) and not walk.invariant(size):
+    if walk.differs(size):
         return Packed(flat_array(walk, array, size), segments_of(walk, size).total)
     whole_array = as_name(walk.expand(array, type_))
     total = number_of_elements(walk, size)
@@ -354,7 +354,7 @@ def packed(walk: Walk, array: VName) -> Packed:
 
 def number_of_elements(walk: Walk, size: Atom) -> Atom:
     """The number of elements at all points of Σ together, of arrays of a size."""
-    if isinstance(size, VName) and not walk.invariant(size):
+    if walk.differs(size):
         return segments_of(walk, size).total
     for width in walk.nest.widths:
         size = walk.product(size, width)

@@ -9,7 +9,7 @@ the nest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.lookahead import with_uses_after
@@ -18,7 +18,7 @@ from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, as_name, elem_of, i64, shape_of
 from runelift.rewrite.engine.checks import checks_of
-from runelift.rewrite.engine.pick import let
+from runelift.rewrite.engine.pick import let, names_in
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.code import Code, Definitions
@@ -285,6 +285,12 @@ class Walk(Code):
         self.flush()
         return None
 
+    def make_arrays_known(self, arrays: Iterable[Atom]) -> str | None:
+        """Make arrays and their sizes available outside of Σ; the reason if that is impossible."""
+        types = self.flattener.types
+        return self.make_known({*names_in([atom for array in map(as_name, arrays)
+                                           for atom in (array, *shape_of(types[array]))])})
+
     @property
     def waits_for_checks(self) -> bool:
         """True if a check is among the pending statements."""
@@ -298,6 +304,10 @@ class Walk(Code):
         """True if ``atom`` is known outside of Σ."""
         held = {name for stm in self.pending for name in _bound(stm)}
         return self.nest.invariant(atom) and atom not in held
+
+    def differs(self, atom: Atom) -> TypeGuard[VName]:
+        """True if ``atom`` is another one at each point of Σ."""
+        return not self.invariant(atom)
 
     # Arrays expanded by Σ
 

@@ -31,7 +31,10 @@ def facts_before_loop(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
     loop = ir.node_of(stm, ir.Loop)
     if not any(map(_is_descriptor, loop.body.stms)):
         return None
-    stays, leaving, calm = _changing(loop), list[ir.Stm](), True
+    stays = {*(p.param.name for p in loop.params), *consumed_in(loop.body)}
+    if isinstance(loop.form, ir.ForLoop):
+        stays.add(loop.form.index)
+    leaving, calm = list[ir.Stm](), True
     for each in loop.body.stms:
         if free_vars(each).isdisjoint(stays) and _may_leave(each.exp, calm=calm):
             leaving.append(each)
@@ -47,12 +50,6 @@ def facts_before_loop(stm: ir.Stm, names: Names) -> tuple[ir.Stm, ...] | None:
                   for each in moved))
     body = ir.Body(tuple(s for s in loop.body.stms if id(s) not in ids), loop.body.result)
     return (*before.out, replace(stm, exp=replace(loop, body=body)))
-
-
-def _changing(loop: ir.Loop) -> set[VName]:
-    """The names whose values differ between iterations, or may be written over."""
-    index = {loop.form.index} if isinstance(loop.form, ir.ForLoop) else set()
-    return {*(p.param.name for p in loop.params), *index, *consumed_in(loop.body)}
 
 
 def _is_descriptor(stm: ir.Stm) -> bool:

@@ -13,7 +13,6 @@ Flattening and fusion have done before what needs no such knowledge.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,7 +26,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.traverse import body_of, free_vars, statements_inside, stm_of
 from runelift.ir.types import Atom, elem_of, shape_of, zero
 from runelift.rewrite.engine.outward import each_at_host, each_body, in_bodies_of_host
-from runelift.rewrite.engine.pick import pick
+from runelift.rewrite.engine.pick import pick, users
 from runelift.rewrite.engine.rule import Rewriting, Rule, rule
 from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code, may_fail
 from runelift.rewrite.passes.before_loops import facts_before_loop
@@ -218,9 +217,7 @@ def fill_together(body: ir.Body, place: int, names: Names) -> Stms | None:
     Because: an array that is overwritten has to be filled before, and one kernel can fill several.
     """
     exp = ir.node_of(body.stms[place], ir.SegScatter)
-    uses = Counter(name for stm in body.stms for name in free_vars(stm))
-    uses.update(a for a in body.result if isinstance(a, VName))
-    into = [d.array for d in exp.dests]
+    uses, into = users(body.stms, body.result), [d.array for d in exp.dests]
     fills = [(n, stm) for n, stm in enumerate(body.stms[:place])
              if isinstance(stm.exp, ir.Replicate) and not settings(stm) and stm.pat[0].name in into
              and uses[stm.pat[0].name] == 1

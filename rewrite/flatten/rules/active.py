@@ -15,13 +15,7 @@ from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism
 from runelift.rewrite.flatten.restriction import Partition, chosen_points, partition, restricted
-from runelift.rewrite.flatten.rules.common import (
-    Attempt,
-    attempted,
-    reshaped,
-    segmented,
-    width_of,
-)
+from runelift.rewrite.flatten.rules.common import attempted, reshaped, segmented, width_of
 from runelift.rewrite.flatten.rules.control import uniform_scalars
 from runelift.rewrite.flatten.segments import bind_parts, elements_nest, flat_array, start_of
 from runelift.rewrite.flatten.walk import Walk
@@ -47,13 +41,8 @@ def loop_over_active_points(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | Non
     walk.check_definitions(stm)  # a loop might not end where a check fails
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
-    front = Walk(walk.flattener, walk.nest)
     note = f"a loop over the active points of {show_nest(walk.nest)}"
-    if why := attempted(
-            walk, front, Attempt("G20", stm, note), lambda: _emit_loop(front, stm, loop)):
-        return why
-    walk.nest = front.nest
-    return None
+    return attempted(walk, "G20", stm, note, lambda front: _emit_loop(front, stm, loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +163,8 @@ def _iteration(walk: Walk, loop: ir.Loop, active: _Active, carried: list[_Carrie
     changed = [each for each in carried if each.after != each.inside.param.name]
     varying = [each for each in changed if not each.uniform and each.width is None]
     ragged = [(each, each.width) for each in changed if each.width is not None]
-    flattener.learn_params(ir.Param(each.after, each.inside.param.type) for each in varying
-                           if isinstance(each.after, VName))
+    flattener.learn_atoms((each.after for each in varying),
+                          (each.inside.param.type for each in varying))
     single = (*conditions, *(each.after for each in varying))
     walked = segmented(inside, ir.Body(stms, single), single, [
         (each.after, width) for each, width in ragged])

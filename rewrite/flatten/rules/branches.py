@@ -14,7 +14,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import free_vars, substitute_body, substitute_type
 from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of
-from runelift.rewrite.engine.pick import Item, pick
+from runelift.rewrite.engine.pick import Item, names_in, pick
 from runelift.rewrite.engine.scope import whole
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Elements, Nest, show_nest
@@ -23,14 +23,14 @@ from runelift.rewrite.flatten.restriction import (
     Partition,
     Restricted,
     chosen_points,
-    define_place,
     other_points,
     partition,
+    place_of,
     places_of,
     restricted,
 )
-from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted, zeros
-from runelift.rewrite.flatten.segments import bind_parts, element_of, over_elements
+from runelift.rewrite.flatten.rules.common import Results, attempted, zeros
+from runelift.rewrite.flatten.segments import bind_parts, define_number, element_of, over_elements
 from runelift.rewrite.flatten.walk import Walk
 
 HELP = "each work-item takes its branch; a partition of the points before the map makes two maps"
@@ -107,13 +107,9 @@ def branch_partition(walk: Walk, stm: ir.Stm, branch: ir.If) -> str | None:
         return "its result is an array of rows, which differ in number"
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
-    front = Walk(walk.flattener, walk.nest)
     note = f"each branch runs over its points of {show_nest(walk.nest)}"
-    if why := attempted(walk, front, Attempt("G19", stm, note), lambda: _emit(
-            front, stm, [kind for kind in kinds if kind is not None])):
-        return why
-    walk.nest = front.nest
-    return None
+    return attempted(walk, "G19", stm, note, lambda front: _emit(
+        front, stm, [kind for kind in kinds if kind is not None]))
 
 
 def _has_segments(walk: Walk, body: ir.Body, differing: Set[VName] = frozenset()) -> bool:
@@ -208,14 +204,12 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     flattener.checked.intersection_update(checked)  # at the points of the branch only
     inner.look_ahead(frozenset())
     scalars, rows, arrays = (_of(kind, kinds, body.result) for kind in _Kind)
-    uniform = list(zip(_of(_Kind.REGULAR, kinds, stm.pat), map(as_name, rows), strict=True))
-    flattener.learn_params(ir.Param(name, p.type) for p, name in uniform)
-    if why := inner.make_known({name for array in map(as_name, (*rows, *arrays))
-                                for name in (array, *shape_of(flattener.types[array]))
-                                if isinstance(name, VName)}):
+    uniform = _of(_Kind.REGULAR, kinds, stm.pat)
+    flattener.learn_atoms(rows, [param.type for param in uniform])
+    if why := inner.make_arrays_known((*rows, *arrays)):
         return why
     regular = [(param.name, array_of((count,), param.type), inner.expand(name, param.type))
-               for param, name in uniform]
+               for param, name in zip(uniform, rows, strict=True)]
     written = _written(inner, found.number, scalars, dests)
     taken = Results(flattener)
     for dest, result in zip(dests, written, strict=True):
@@ -231,7 +225,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
 def _only_results(body: ir.Body) -> frozenset[VName]:
     """The results that nothing else in a body uses."""
     used = {name for stm in body.stms for name in free_vars(stm)}
-    return frozenset(a for a in body.result if isinstance(a, VName)) - used
+    return frozenset(names_in(body.result) - used)
 
 
 def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: Results
@@ -248,7 +242,7 @@ def _elements(inner: Walk, found: Restricted, arrays: tuple[VName, ...], taken: 
     needed &= inside.keys()
     for name in reversed(inside):  # sizes are bound before arrays that have them
         if name in needed:
-            needed.update(a for a in shape_of(types[name]) if isinstance(a, VName))
+            needed |= names_in(shape_of(types[name]))
     hosts = dict[VName, Atom]()
     for name in inside:
         if name in needed:
@@ -278,21 +272,21 @@ def _gather(walk: Walk, stm: ir.Stm, kinds: list[_Kind], parts: Partition,
             branches: list[_Branch]) -> None:
     """Bind the arrays of both branches: all of one shape joined, segments made in order."""
     if _Kind.REGULAR in kinds:
-        place = define_place(walk, parts)
+        found = place_of(walk, parts, define_number(walk))
+        walk.definitions.emit(*found.stms)
         for param, *each in zip(_of(_Kind.REGULAR, kinds, stm.pat),
                                 *(branch.arrays for branch in branches), strict=True):
             both = walk.joined([p.name for p in each], parts.count)
             walk.nest = walk.nest.define([ir.Stm((param,), ir.Index(
-                both, (place, *map(whole, shape_of(param.type)))))])
+                both, (*found.result, *map(whole, shape_of(param.type)))))])
     segments = _of(_Kind.SEGMENTS, kinds, stm.pat)
     sides = [branch.elements for branch in branches]
     for (size,) in dict.fromkeys(shape_of(p.type) for p in segments):
-        assert isinstance(size, VName)
         some = [n for n, p in enumerate(segments) if shape_of(p.type) == (size,)]
         pat = [segments[n] for n in some]
-        host = over_elements(walk, size, pat, partial(
+        host = over_elements(walk, as_name(size), pat, partial(
             _either, walk, parts, sides, dict(zip(some, pat, strict=True))))
-        bind_parts(walk, pat, host, size)
+        bind_parts(walk, pat, host, as_name(size))
 
 
 def _either(walk: Walk, parts: Partition, sides: list[_Elements],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
@@ -24,7 +23,7 @@ from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Attempt, Results, attempted
+from runelift.rewrite.flatten.rules.common import Results, attempted
 from runelift.rewrite.flatten.segments import (
     bind_packed,
     define_number,
@@ -51,20 +50,19 @@ def recursion_over_points(walk: Walk, stm: ir.Stm, exp: ir.Recursion) -> str | N
         return Unlike("its calls follow each other")
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
-    front = Walk(walk.flattener, walk.nest if walk.nest.space else Nest(
-        (ir.SegDim(walk.fresh("one", Prim.I64).name, i64(1)),)))
-    why = attempted(walk, front, Attempt(
-        "G22", stm, f"for all points of {show_nest(front.nest)} at once"),
-        lambda: _lift(front, stm))
+    nest = walk.nest if walk.nest.space else Nest(
+        (ir.SegDim(walk.fresh("one", Prim.I64).name, i64(1)),))
+    made = attempted(walk, "G22", stm, f"for all points of {show_nest(nest)} at once",
+                     lambda front: _lift(front, stm), nest)
     walk.flattener.lifted.pop(exp.function, None)
-    if why is not None:
-        return why
+    if isinstance(made, str):
+        return made
     if walk.nest.space:
-        walk.nest = front.nest
+        walk.nest = made
         return None
-    (dim,) = front.nest.space
+    (dim,) = made.space
     walk.name(dim.index, ir.AtomExp(i64(0)))
-    walk.emit(*front.nest.kernel_body((), tuple(p.name for p in stm.pat)).stms)
+    walk.emit(*made.kernel_body((), tuple(p.name for p in stm.pat)).stms)
     return None
 
 
@@ -135,8 +133,8 @@ def _is_broad(exp: ir.Recursion, body: ir.Body) -> bool:
 
 # The function
 
-def _lift(walk: Walk, stm: ir.Stm) -> str | None:
-    """Emit f↑ applied to the points of Σ, and bind its results; the reason if impossible."""
+def _lift(walk: Walk, stm: ir.Stm) -> Nest | str:
+    """Emit f↑ applied to the points of Σ; Σ with its results, or the reason if impossible."""
     exp = _closed(walk, ir.node_of(stm, ir.Recursion))
     calls = [s.exp for s in statements_inside((exp.body,))
              if isinstance(s.exp, ir.Call) and s.exp.function == exp.function]
@@ -151,12 +149,12 @@ def _lift(walk: Walk, stm: ir.Stm) -> str | None:
     function = _function(walk, exp, lifted)
     if isinstance(function, str):
         return function
-    pat = _pattern(walk, lifted, stm, args[0])
+    (params, body), pat = function, _pattern(walk, lifted, stm, args[0])
     walk.emit(ir.Stm(pat, ir.Recursion(
-        lifted.name, tuple(map(ir.LoopParam, function.params, args)), function.body,
-        tuple(p.type for p in pat)), stm.attrs, stm.loc))
+        lifted.name, tuple(map(ir.LoopParam, params, args)), body, tuple(p.type for p in pat)),
+        stm.attrs, stm.loc))
     _bind(walk, lifted, (stm,), pat)
-    return None
+    return walk.nest
 
 
 def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
@@ -237,12 +235,8 @@ def _forms(walk: Walk, stm: ir.Stm, exp: ir.Recursion, calls: Sequence[ir.Call]
     return Lifted(walk.flattener.names.fresh(exp.function), tuple(params), tuple(results))
 
 
-class _Function(NamedTuple):
-    params: tuple[ir.Param, ...]
-    body: ir.Body
-
-
-def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
+def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted
+              ) -> tuple[list[ir.Param], ir.Body] | str:
     """The parameters and body of f↑; the reason if a call stays in a kernel."""
     flattener, count = walk.flattener, walk.fresh("k", Prim.I64)
     index, params = walk.fresh("q", Prim.I64).name, [count]
@@ -263,15 +257,13 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
     inner.statements(exp.body)
     inner.look_ahead(frozenset())
     each = list(zip(exp.body.result, exp.ret, lifted.results, strict=True))
-    arrays = [a for a, type_, _ in each if isinstance(a, VName) and shape_of(type_)]
-    flattener.learn_params(ir.Param(atom, type_) for atom, type_, form in each
-                           if form is Form.EACH and isinstance(atom, VName))
-    if why := inner.make_known({name for a in arrays for name in (
-            a, *shape_of(flattener.types[a])) if isinstance(name, VName)}):
+    one = [(atom, type_) for atom, type_, form in each if form is Form.EACH]
+    flattener.learn_atoms((atom for atom, _ in one), (type_ for _, type_ in one))
+    if why := inner.make_arrays_known([atom for atom, type_, _ in each if shape_of(type_)]):
         return why
     segments = [packed(inner, atom) for atom, _, form in each
                 if form is Form.SEGMENTS and isinstance(atom, VName)]
-    single = list(inner.results(tuple(a for a, _, form in each if form is Form.EACH)))
+    single = list(inner.results(tuple(atom for atom, _ in one)))
     results, types = list[Atom](), list[Type]()
     for _, type_, form in each:
         if form is Form.EACH:
@@ -285,7 +277,7 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted) -> _Function | str:
     if any(isinstance(s.exp, ir.Call) and s.exp.function == exp.function
            for s in statements_inside((body,))):
         return f"a call of '{exp.function.base}' stands where its points run in turn"
-    return _Function(tuple(params), _if_any(walk, count.name, body, types))
+    return params, _if_any(walk, count.name, body, types)
 
 
 def _if_any(walk: Walk, count: VName, body: ir.Body, types: Sequence[Type]) -> ir.Body:
@@ -431,37 +423,26 @@ def _pattern(walk: Walk, lifted: Lifted, stm: ir.Stm, count: Atom) -> tuple[ir.P
 
 def _bind(walk: Walk, lifted: Lifted, stms: Sequence[ir.Stm], pat: tuple[ir.Param, ...]) -> None:
     """Bind the results of calls to their parts of the results of f↑."""
-    points = walk.points_of()
-    rest = iter(pat)
-    segments = list[tuple[int, ir.Param]]()
+    points, rest = walk.points_of(), iter(pat)
+    segments = list[tuple[list[ir.Param], VName]]()
     for place, form in enumerate(lifted.results):
+        params = [stm.pat[place] for stm in stms]
         if form is Form.SEGMENTS:
             next(rest)
-            segments.append((place, next(rest)))
+            segments.append((params, next(rest).name))
             continue
-        host, before = next(rest), i64(0)
-        for number, stm in enumerate(stms):
-            param = stm.pat[place]
+        host = next(rest).name
+        for number, param in enumerate(params):
             type_ = array_of((points,), param.type)
-            part = host.name if len(stms) == 1 else walk.part_of(
-                host.name, before if number == 0 else walk.product(points, i64(number)),
-                type_)
+            part = host if len(params) == 1 else walk.part_of(
+                host, walk.product(points, i64(number)) if number else i64(0), type_)
             walk.bind_flat([param], [ir.Param(part, type_)])
-    for place, host in segments:
+    for params, host in segments:
         begin: Atom = i64(0)
-        for stm in stms:
-            begin = _bind_segments(walk, stm.pat[place], host, begin, several=len(stms) > 1)
-
-
-def _bind_segments(walk: Walk, param: ir.Param, host: ir.Param, begin: Atom, *, several: bool
-                   ) -> Atom:
-    """Bind a name to its elements at each point, from ``begin`` on; the place behind all.
-
-    The elements for one of ``several`` calls are a part of all elements.
-    """
-    (size,) = shape_of(param.type)
-    total = number_of_elements(walk, size)
-    flat = array_of((total,), elem_of(param.type))
-    bind_packed(walk, param, walk.part_of(host.name, begin, flat) if several else
-                walk.emitted(host.name.base, flat, ir.Reshape((total,), host.name)))
-    return walk.computed("add", begin, total, base="begin")
+        for param in params:
+            (size,) = shape_of(param.type)
+            total = number_of_elements(walk, size)
+            flat = array_of((total,), elem_of(param.type))
+            bind_packed(walk, param, walk.part_of(host, begin, flat) if len(params) > 1 else
+                        walk.emitted(host.base, flat, ir.Reshape((total,), host)))
+            begin = walk.computed("add", begin, total, base="begin")

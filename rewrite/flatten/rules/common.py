@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeVar
 
 from runelift.ir.analysis.placement import SCRATCH
 from runelift.ir.base.source import Loc
@@ -28,6 +28,7 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.types import Atom, Type, array_of, as_name, elem_of, i64, shape_of, zero
 from runelift.rewrite.engine.columns import transposition
+from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, base_name
 from runelift.rewrite.flatten.segments import flat_array
@@ -120,11 +121,8 @@ def segmented(inside: Walk, body: Body, single: Sequence[Atom],
     if not arrays:
         return inside.body(replace(body, result=tuple(single))), []
     inside.statements(body)
-    names = {as_name(array) for array, _ in arrays}
-    inside.look_ahead(names.union(a for a in single if isinstance(a, VName)))
-    if why := inside.make_known(names.union(
-            size for name in names for size in shape_of(inside.flattener.types[name])
-            if isinstance(size, VName))):
+    inside.look_ahead(names_in((*single, *(array for array, _ in arrays))))
+    if why := inside.make_arrays_known([array for array, _ in arrays]):
         return why
     data = [flat_array(inside, as_name(array), width) for array, width in arrays]
     return inside.results(tuple(single)), data
@@ -143,30 +141,31 @@ def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
     walk.bind(stm.pat, host)
 
 
-class Attempt(NamedTuple):
-    """A rule that is about to fire on a statement, and what its derivation says then."""
-
-    rule: str
-    stm: Stm
-    note: str
+Made = TypeVar("Made")
 
 
-def attempted(walk: Walk, inner: Walk, attempt: Attempt, emit: Callable[[], str | None]
-              ) -> str | None:
-    """Let ``emit`` emit statements in ``inner``, and take them; nothing if there is a reason."""
+def attempted(walk: Walk, rule: str, stm: Stm, note: str, emit: Callable[[Walk], Made | str],
+              nest: Nest | None = None) -> Made | str:
+    """The result of ``emit``, whose statements are taken; nothing is left of it if it is a reason.
+
+    ``emit`` gets a walk under ``nest``, or under Σ, whose definitions are taken, too.  The
+    derivation says that a rule fires on a statement, with a note.
+    """
     flattener, derivation = walk.flattener, walk.flattener.derivation
+    front = Walk(flattener, nest or walk.nest)
     steps, counts = len(derivation.steps), replace(flattener.numbering)
     checked = frozenset(flattener.checked)
-    derivation.fired(*attempt)
+    derivation.fired(rule, stm, note)
     with derivation.inside():
-        why = emit()
-    if why is None:
-        walk.emit(*inner.out)
-        return None
+        made = emit(front)
+    if not isinstance(made, str):
+        walk.emit(*front.out)
+        walk.nest = walk.nest if nest else front.nest
+        return made
     del derivation.steps[steps:]
     flattener.numbering.thresholds, flattener.numbering.sites = counts.thresholds, counts.sites
     flattener.checked.intersection_update(checked)
-    return why
+    return made
 
 
 class Results:

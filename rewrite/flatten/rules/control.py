@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
@@ -29,7 +29,6 @@ from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
 from runelift.rewrite.flatten.rules.common import (
-    Attempt,
     attempted,
     emit_with_nest,
     reshaped,
@@ -80,20 +79,16 @@ def loop_interchange(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     ragged = not all(walk.regular(p.param.type) for p in loop.params)
     if why := reshaped(walk, loop) or walk.make_known(free_vars(stm), checks=ragged):
         return why
-    front = Walk(flattener, walk.nest)
 
-    def interchanged() -> str | None:
+    def interchanged(front: Walk) -> str | None:
         known = stm
         if form is not None and late:
             trips = replace(form, bound=_at_host(front, form.bound))
             known = replace(stm, exp=replace(loop, form=trips))
         return _emit_interchanged(front, known, uniform)
 
-    if why := attempted(walk, front, Attempt(
-            "G7", stm, f"the loop goes outside of {show_nest(walk.nest)}"), interchanged):
-        return why
-    walk.nest = front.nest
-    return None
+    note = f"the loop goes outside of {show_nest(walk.nest)}"
+    return attempted(walk, "G7", stm, note, interchanged)
 
 
 def _code_of_host(walk: Walk, scalar: Atom) -> ir.Body | None:
@@ -121,32 +116,27 @@ def uniform_scalars(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
 
     Each is computed of such scalars, and of scalars from outside of Σ.
     """
-    after = {p.param.name: atom for p, atom in zip(loop.params, loop.body.result, strict=True)}
-    uniform = {p.param.name for p in loop.params
-               if isinstance(p.param.type, Prim) and walk.invariant(p.init)}
-    needed = {name: needed_for(loop.body.stms, (after[name],)) for name in uniform}
-    while uniform:
-        kept = {name for name in uniform
-                if _is_uniform(walk, loop, uniform, needed[name], after[name])}
-        if kept == uniform:
-            break
-        uniform = kept
-    return frozenset(uniform)
+    codes = {p.param.name: ir.Body(needed_for(loop.body.stms, (after,)), (after,))
+             for p, after in zip(loop.params, loop.body.result, strict=True)
+             if isinstance(p.param.type, Prim) and walk.invariant(p.init)}
+    return _same_everywhere(walk, loop, {
+        name: code for name, code in codes.items() if all(
+            isinstance(stm.exp, ir.PrimOp | ir.Convert | ir.AtomExp) and not may_fail(stm.exp)
+            for stm in code.stms)})
 
 
-def _is_uniform(walk: Walk, loop: ir.Loop, uniform: set[VName], needed: tuple[ir.Stm, ...],
-                after: Atom) -> bool:
-    """True if a next value is computed by ``needed`` of scalars that are the same everywhere."""
-    inside = {p.name for stm in needed for p in stm.pat}
+def _same_everywhere(walk: Walk, loop: ir.Loop, codes: Mapping[VName, ir.Body]
+                     ) -> frozenset[VName]:
+    """The values of a loop that are the same at all points of Σ; ``codes`` have the next values."""
     carried = {p.param.name for p in loop.params}
-    if isinstance(loop.form, ir.ForLoop):
-        inside.add(loop.form.index)
-    used = {name for stm in needed for name in free_vars(stm)} | {
-        name for name in (after,) if isinstance(name, VName)}
-    return all(isinstance(stm.exp, ir.PrimOp | ir.Convert | ir.AtomExp) and not may_fail(stm.exp)
-               for stm in needed) and all(
-        name in inside or name in uniform or (name not in carried and walk.invariant(name))
-        for name in used)
+    found = frozenset(codes)
+    while True:
+        kept = frozenset(name for name in found if all(
+            each in found or (each not in carried and walk.invariant(each))
+            for each in names_from_outside(codes[name])))
+        if kept == found:
+            return found
+        found = kept
 
 
 def _if_any_point(walk: Walk, cond: Atom) -> Atom:
@@ -224,15 +214,15 @@ def _varying_body(inside: Walk, body: ir.Body, types: Sequence[Type],
     if not any(widths):
         return flattener.body(inside.nest, body, types)[0]
     regular = [width is None for width in widths]
-    flattener.learn_params(ir.Param(name, type_) for name, type_ in zip(
-        pick(body.result, regular), pick(types, regular), strict=True) if isinstance(name, VName))
-    found = segmented(inside, body, pick(body.result, regular), [
+    single = pick(body.result, regular)
+    flattener.learn_atoms(single, pick(types, regular))
+    found = segmented(inside, body, single, [
         (atom, width) for atom, width in zip(body.result, widths, strict=True)
         if width is not None])
     if isinstance(found, str):
         return found
-    single, data = map(iter, found)
-    return ir.Body(tuple(inside.out), tuple(next(single if one else data) for one in regular))
+    scalars, data = map(iter, found)
+    return ir.Body(tuple(inside.out), tuple(next(scalars if one else data) for one in regular))
 
 
 # Arrays that are the same at all points, such as the values of a function whose derivatives along
@@ -262,7 +252,9 @@ def _parted(walk: Walk, loop: ir.Loop) -> _Parted | None:
                 isinstance(stm.exp, ir.Loop) and isinstance(stm.exp.form, ir.WhileLoop)
                 for stm in statements_inside((loop.body,)))):
         return None
-    uniform = _uniform(walk, loop)
+    uniform = _same_everywhere(walk, loop, {
+        p.param.name: _needed(walk, loop.body.stms, (after,))
+        for p, after in zip(loop.params, loop.body.result, strict=True) if walk.invariant(p.init)})
     if all(isinstance(p.param.type, Prim) for p in loop.params if p.param.name in uniform):
         return None
     is_uniform = [p.param.name in uniform for p in loop.params]
@@ -275,22 +267,6 @@ def _parted(walk: Walk, loop: ir.Loop) -> _Parted | None:
     others = substitute_body(loop.body, dict(zip(made, renamed.result[len(after):], strict=True)))
     varying = pick(others.result, [not each for each in is_uniform])
     return _Parted(uniform, same, _needed(walk, others.stms, varying))
-
-
-def _uniform(walk: Walk, loop: ir.Loop) -> frozenset[VName]:
-    """The parameters whose values depend on nothing that differs between the points of Σ."""
-    carried = {p.param.name for p in loop.params}
-    needs = {p.param.name: names_from_outside(_needed(walk, loop.body.stms, (after,)))
-             for p, after in zip(loop.params, loop.body.result, strict=True)
-             if walk.invariant(p.init)}
-    found = frozenset(needs)
-    while True:
-        kept = frozenset(name for name in found if all(
-            each in found or (each not in carried and walk.invariant(each))
-            for each in needs[name]))
-        if kept == found:
-            return found
-        found = kept
 
 
 def _needed(walk: Walk, stms: tuple[ir.Stm, ...], results: tuple[Atom, ...]) -> ir.Body:

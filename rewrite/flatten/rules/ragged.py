@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
@@ -12,11 +13,11 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Sharing
 from runelift.ir.traverse import free_vars, statements_inside
 from runelift.ir.types import Atom, array_of, as_name, i64, shape_of
-from runelift.rewrite.engine.pick import let
+from runelift.rewrite.engine.pick import let, names_in
 from runelift.rewrite.flatten.book import Unlike, flattening
-from runelift.rewrite.flatten.nest import Nest, Segments, show_nest
+from runelift.rewrite.flatten.nest import Segments, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism, scalar_operator
-from runelift.rewrite.flatten.rules.common import Attempt, attempted
+from runelift.rewrite.flatten.rules.common import attempted
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
@@ -74,27 +75,16 @@ def reduction_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Redomap) -> str | No
     if why := walk.prepare(stm):
         return why
     walk.check_definitions(stm)
-    _emit_reduction(walk, stm, soac, soac.width)
-    return None
-
-
-def _emit_reduction(walk: Walk, stm: ir.Stm, soac: ir.Redomap, width: VName) -> None:
-    """Emit the segmented reduction, and bind its results at each point."""
     flattener, sharing = walk.flattener, walk.flattener.sharing
-    found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, width)
-    nest = segments_nest(walk, found, soac.lam, soac.arrays, sharing)
-    space, body = walk.kernel(nest, soac.lam.body.stms, soac.lam.body.result)
-    segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), body, soac.lam.ret)
+    found = (with_offsets if sharing is Sharing.MERGE else segments_of)(walk, soac.width)
+    nest = ragged_nest(walk, found, sharing).of(soac.lam, soac.arrays, walk.loc)
+    space, kernel = walk.kernel(nest, body.stms, body.result)
+    segred = ir.SegRed(walk.level, space, flattener.copy_operators(soac.ops), kernel, soac.lam.ret)
     flattener.derivation.fired("G13", stm, f"segred over {show_nest(nest)} by {sharing.value}")
     results = tuple(flattener.fresh(p.name, array_of((found.count,), p.type)) for p in stm.pat)
     walk.emit(ir.Stm(results, segred, stm.attrs, stm.loc))
     walk.bind_flat(stm.pat, results)
-
-
-def segments_nest(walk: Walk, found: Segments, lam: ir.Lambda, arrays: tuple[VName, ...],
-                  sharing: Sharing) -> Nest:
-    """⟨Σ, j < l⟩ with the parameters of ``lam``; points of Σ are numbered."""
-    return ragged_nest(walk, found, sharing).of(lam, arrays, walk.loc)
+    return None
 
 
 def unfit(walk: Walk, width: Atom) -> str | None:
@@ -151,11 +141,11 @@ def appended_rows(walk: Walk, stm: ir.Stm, loop: ir.Loop) -> str | None:
     if why := walk.make_known(free_vars(stm), checks=True):
         return why
     walk.flattener.learn_params([ir.Param(loop.form.index, Prim.I64)])
-    inner = Walk(walk.flattener, walk.nest.enter(loop.form.index, loop.form.bound, ()))
-    made = _RowsMade()
-    if why := attempted(walk, inner, Attempt("G21", stm, f"rows of {show_nest(inner.nest)}"),
-                        lambda: _make_rows(inner, rows, made)):
-        return why
+    nest = walk.nest.enter(loop.form.index, loop.form.bound, ())
+    made = attempted(walk, "G21", stm, f"rows of {show_nest(nest)}",
+                     lambda inner: _make_rows(inner, rows), nest)
+    if isinstance(made, str):
+        return made
     _bind_rows(walk, stm, loop.form.bound, made)
     return None
 
@@ -170,13 +160,12 @@ class _Rows:
     values: tuple[Atom, ...]
 
 
-@dataclass(slots=True)
-class _RowsMade:
+class _RowsMade(NamedTuple):
     """The arrays of all rows, where each row begins, and the values for all points."""
 
-    data: list[VName] = field(default_factory=list)
-    values: list[Atom] = field(default_factory=list)
-    found: Segments | None = None
+    data: list[VName]
+    found: Segments
+    values: tuple[Atom, ...]
 
 
 def _rows_of(loop: ir.Loop) -> _Rows | str:
@@ -201,33 +190,29 @@ def _rows_of(loop: ir.Loop) -> _Rows | str:
                 values.append(value)
             case _:
                 return "its rows have rows as elements"
-    known = {a for a in (*rows, *values) if isinstance(a, VName)}
-    if known & carried:
+    if carried.intersection((*rows, *values)):
         return "a row needs the rows before it"
     if len(counts) != 1 or not isinstance(count := counts.pop(), VName):
         return "its rows have one length"
     return _Rows(tuple(own), count, tuple(rows), tuple(values))
 
 
-def _make_rows(inner: Walk, rows: _Rows, made: _RowsMade) -> str | None:
+def _make_rows(inner: Walk, rows: _Rows) -> _RowsMade | str:
     """Emit the rows of all points; the reason if their lengths are not known outside."""
     wanted = (rows.count, *rows.rows, *rows.values)
     inner.statements(ir.Body(rows.stms, wanted))
     inner.look_ahead(frozenset())
-    if why := inner.make_known({a for a in wanted if isinstance(a, VName)}, checks=True):
+    if why := inner.make_known(names_in(wanted), checks=True):
         return why
     if inner.invariant(rows.count):
         return "its rows have one length"
-    made.data += [packed(inner, row).data for row in rows.rows]
-    made.found = with_offsets(inner, rows.count)
-    made.values += inner.results(rows.values)
-    return None
+    data = [packed(inner, row).data for row in rows.rows]
+    return _RowsMade(data, with_offsets(inner, rows.count), inner.results(rows.values))
 
 
 def _bind_rows(walk: Walk, stm: ir.Stm, width: Atom, made: _RowsMade) -> None:
     """Bind the results of a flatmap at each point of Σ; they are the results if Σ is empty."""
     room, used, *rest = stm.pat
-    assert made.found is not None
     data, values = rest[:len(made.data)], rest[len(made.data):]
     if not walk.nest.space:
         total = made.found.total

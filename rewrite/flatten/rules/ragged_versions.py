@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import syntax as ir
@@ -11,6 +11,8 @@ from runelift.ir.names import VName
 from runelift.ir.ragged import Sharing
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.traverse import free_vars, needed_for
+from runelift.ir.types import as_name
+from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.engine.scalar_code import may_fail
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.flattener import Flattener
@@ -85,11 +87,10 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     soac, flattener = ir.node_of(stm, ir.Map), walk.flattener
     mark = len(flattener.derivation.steps)
     facts, lam = _facts(walk, nest, soac.lam, widths)
-    found = list(facts.nest.segments.values())
-    found_at = dict(zip(widths, found, strict=True))
+    found = dict(zip(widths, facts.nest.segments.values(), strict=True))
     lengths = Lengths(nest.par, *(
         sum((Size.var(each) for each in parts), Size.of(0)) for parts in zip(*(
-            (s.total, *s.known) for s in found), strict=True)))
+            (s.total, *s.known) for s in found.values()), strict=True)))
     site, host = flattener.site(), walk.expanded_pat(stm.pat)
     flattener.derivation.fired("G3r", stm, f"versions over {show_nest(nest)}, whose inner widths "
                                "differ")
@@ -101,24 +102,24 @@ def _emit_versions(walk: Walk, stm: ir.Stm, nest: Nest, widths: list[VName],
     with flattener.derivation.inside():
         if Kind.ROW in kinds:
             row = single_version(walk, host, outer_version(walk, nest, soac.lam), stm)
-            alternatives.append(guarded(Kind.ROW, _par(Kind.ROW, nest, found), row))
+            alternatives.append(guarded(Kind.ROW, _par(Kind.ROW, nest, found.values()), row))
             _tell_mapping(walk, stm, Kind.ROW)
         for kind in (kind for kind in kinds if kind is not Kind.ROW):
             before = len(flattener.derivation.steps)
             with flattener.derivation.inside():
-                body, parallel = _shared(walk.flattener, lam, nest, found_at, SHARINGS[kind])
+                body, parallel = _shared(walk.flattener, lam, nest, found, SHARINGS[kind])
             if not parallel:
                 break
             inside = flattener.derivation.steps[before:]
             del flattener.derivation.steps[before:]
             if kind is kinds[-1]:
-                if len(kinds) > 1 and stores_elements(body, found):
-                    slabs = _slabs(walk, lam, nest, found_at, host, body)
+                if len(kinds) > 1 and stores_elements(body, found.values()):
+                    slabs = _slabs(walk, lam, nest, found, host, body)
                     alternatives.append(guarded(Kind.SLABS, Size.of(0), slabs))
                     _tell_mapping(walk, stm, Kind.SLABS)
                 alternatives.append(ir.Version(None, kind if _is_shared(body) else Kind.FLAT, body))
             elif _is_shared(body):
-                alternatives.append(guarded(kind, _par(kind, nest, found), body))
+                alternatives.append(guarded(kind, _par(kind, nest, found.values()), body))
             else:
                 continue  # the last version does so, too
             _tell_mapping(walk, stm, alternatives[-1].kind)
@@ -142,14 +143,13 @@ def _facts(walk: Walk, nest: Nest, lam: ir.Lambda, widths: list[VName]) -> tuple
     ahead = _ahead(lam.body.stms, widths)
     copy = walk.flattener.copy_body(ir.Body(ahead, tuple(widths)))
     facts = Walk(walk.flattener, nest)
-    facts.look_ahead(frozenset(a for a in copy.result if isinstance(a, VName)))
+    facts.look_ahead(names_in(copy.result))
     for stm in copy.stms:
         facts.statement(stm)
         if _is_check(stm):
             facts.check_definitions(ir.Stm((), ir.AtomExp(stm.pat[0].name)) if stm.pat else stm)
     for atom in copy.result:
-        assert isinstance(atom, VName)
-        with_facts(facts, atom)
+        with_facts(facts, as_name(atom))
     if facts.waits_for_checks:
         return facts, lam
     made = set(map(id, ahead))
@@ -204,8 +204,7 @@ def _shared(flattener: Flattener, lam: ir.Lambda, nest: Nest, found: Mapping[VNa
     results, widths = copy.result[:len(body.result)], copy.result[len(body.result):]
     inside = nest
     for width, segments in zip(widths, found.values(), strict=True):
-        assert isinstance(width, VName)
-        inside = inside.with_segments(width, segments)
+        inside = inside.with_segments(as_name(width), segments)
     return flattener.body(inside, ir.Body(copy.stms, results), lam.ret)
 
 
@@ -240,7 +239,7 @@ def _is_shared(body: ir.Body) -> bool:
                and ragged.sharing is not Sharing.FLAT for segop in segops(body))
 
 
-def _par(kind: Kind, nest: Nest, found: list[Segments]) -> Size:
+def _par(kind: Kind, nest: Nest, found: Iterable[Segments]) -> Size:
     """Average parallelism: the work of all points and elements, through the longest point.
 
     If several work-items share a segment, each has a part, and the parts count.

@@ -18,7 +18,7 @@ from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, scalar_operator
 from runelift.rewrite.flatten.rules.common import enter, split_lambda
-from runelift.rewrite.flatten.rules.ragged import makes_arrays, segments_nest, unfit_fold
+from runelift.rewrite.flatten.rules.ragged import makes_arrays, unfit_fold
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_packed,
@@ -29,6 +29,7 @@ from runelift.rewrite.flatten.segments import (
     elements_nest,
     over_elements,
     packed,
+    ragged_nest,
     start_of,
     with_offsets,
 )
@@ -52,7 +53,7 @@ def scan_of_segments(walk: Walk, stm: ir.Stm, soac: ir.Scanomap) -> str | None:
         return why
     walk.check_definitions(stm)
     found = with_offsets(walk, soac.width)
-    nest = segments_nest(walk, found, soac.lam, soac.arrays, Sharing.FLAT)
+    nest = ragged_nest(walk, found, Sharing.FLAT).of(soac.lam, soac.arrays, walk.loc)
     space, kernel = walk.kernel(nest, body.stms, body.result)
     host = tuple(walk.fresh(p.name, array_of((found.total,), type_))
                  for p, type_ in zip(stm.pat, soac.lam.ret, strict=True))
@@ -187,7 +188,7 @@ def update_of_segments(walk: Walk, stm: ir.Stm, update: ir.Update) -> str | None
 
 def _slice_nest(walk: Walk, count: Atom) -> tuple[Nest, VName]:
     """Σ with one more dimension of a width, and the index of an element at a point of Σ."""
-    if isinstance(count, VName) and not walk.invariant(count):
+    if walk.differs(count):
         elements = elements_nest(walk, count)
         return elements.nest, elements.at
     index = walk.fresh("k", Prim.I64).name
@@ -233,10 +234,9 @@ def _unfit_writes(walk: Walk, widths: Sequence[Atom], types: Sequence[Type]) -> 
 
 def _points(walk: Walk, width: Atom, lam: ir.Lambda, arrays: tuple[VName, ...]) -> Nest:
     """Σ with one more dimension, in which the parameters of ``lam`` are defined."""
-    if walk.invariant(width):
-        return enter(walk, width, lam, arrays)
-    assert isinstance(width, VName)
-    return elements_nest(walk, width).of(lam, arrays, walk.loc)
+    if walk.differs(width):
+        return elements_nest(walk, width).of(lam, arrays, walk.loc)
+    return enter(walk, width, lam, arrays)
 
 
 class _Destination(NamedTuple):

@@ -13,7 +13,7 @@ if sizes that a run makes inside of its segments need more memory than there is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from runelift.ir import syntax as ir
@@ -46,7 +46,7 @@ class _Runs(NamedTuple):
     begins: tuple[VName, ...]
 
 
-def stores_elements(body: ir.Body, found: Sequence[Segments]) -> bool:
+def stores_elements(body: ir.Body, found: Iterable[Segments]) -> bool:
     """True if a flat body stores arrays with a value for each element of segments."""
     totals = {each.total for each in found}
     return any(not totals.isdisjoint(array.shape) for array in _stored(body))

@@ -90,9 +90,7 @@ def ragged(args: argparse.Namespace, path: Path) -> None:
 
 def _nothing(loaded: LoadedProgram, entries: Sequence[str], path: Path) -> str:
     """The reason why there is nothing to tell about lengths."""
-    if any(segments.about(site) for entry in entries
-           for site in forest_of(loaded.compiled.versioned_entry(entry)).entry(entry).sites(
-               ).values()):
+    if any(segments.about(site) for entry in entries for site in _sites(loaded, entry).values()):
         return (f"No dataset of '{path}' says what decides: facts about lengths are found when the "
                 "program runs.  'runelift run --record' prints them, and --lengths 3,0,5,1 draws "
                 "any rows.")
@@ -100,9 +98,13 @@ def _nothing(loaded: LoadedProgram, entries: Sequence[str], path: Path) -> str:
             "says which rules made its versions.")
 
 
+def _sites(loaded: LoadedProgram, entry: str) -> Mapping[str, Site]:
+    return forest_of(loaded.compiled.versioned_entry(entry)).entry(entry).sites()
+
+
 def _choices(args: argparse.Namespace, loaded: LoadedProgram, entry: str) -> Iterator[_Found]:
     """The choices of an entry point that depend on lengths, for each dataset."""
-    sites = forest_of(loaded.compiled.versioned_entry(entry)).entry(entry).sites()
+    sites = _sites(loaded, entry)
     if not any(map(segments.about, sites.values())):
         return
     known = loaded.executable(entry).given_lengths

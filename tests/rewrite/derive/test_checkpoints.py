@@ -10,8 +10,9 @@ from runelift.frontend.load import load
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.base.source import Source
-from runelift.ir.interpret import Env, Interpreter, interpret
+from runelift.ir.interpret import Interpreter, interpret
 from runelift.ir.names import Names
+from runelift.ir.values import Env
 from runelift.rewrite.derive.derive import derive
 from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.pipeline import optimise

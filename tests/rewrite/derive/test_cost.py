@@ -13,8 +13,9 @@ import pytest
 from runelift.frontend.load import load
 from runelift.ir import syntax as ir
 from runelift.ir.base.source import Source
-from runelift.ir.interpret import Env, Interpreter, atom, interpret
+from runelift.ir.interpret import Interpreter, interpret
 from runelift.ir.names import Names
+from runelift.ir.values import Env, atom
 from runelift.rewrite.pipeline import optimise
 
 FAMILIES = {

@@ -8,8 +8,9 @@ import pytest
 import runelift
 from runelift.ir import syntax as ir
 from runelift.ir.base.errors import ProgramFailure
-from runelift.ir.interpret import Env, Interpreter, Value, interpret, interpret_fun
+from runelift.ir.interpret import Interpreter, interpret, interpret_fun
 from runelift.ir.traverse import statements_at_host, statements_inside
+from runelift.ir.values import Env, Value
 from runelift.runtime.versions.forest import plans
 
 POINTS = {

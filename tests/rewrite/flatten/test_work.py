@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from runelift.ir import syntax as ir
-from runelift.ir.interpret import Env, Interpreter, Value, interpret
+from runelift.ir.interpret import Interpreter, interpret
+from runelift.ir.values import Env, Value
 from runelift.runtime.data.lengths import SHAPES, draw
 from tests.programs import compiled
 
