@@ -366,11 +366,13 @@ class Follower:
         trips = graph.mul(trips, likely)
         unrolled = loop is not None and (loop.unroll is True or (
             isinstance(trips, (int, float)) and trips <= SHORT and distance is not None))
+        announced = loop is not None and loop.expected is not None
         weight = graph.mul(here.weight, trips)
         taken = [self._lane, self._group, *(frame.item for frame in here.frames)]
+        fails = any(isinstance(each, imp.Fail) for each in statements(body))
         frame = Frame(self.forms.item(longest, taken), unrolled, trips, here.weight, here.share,
                       graph.mul(here.longest, longest), loop is None or self._is_serial(body),
-                      announced=expected is not None)
+                      announced, announced and unrolled and fails, self.forms.made)
         inside = Here(here.region, weight, frame.longest,
                       graph.mul(here.part, graph.least(trips, 1)), 1, here.lanes,
                       (*here.frames, frame))

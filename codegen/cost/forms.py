@@ -73,6 +73,11 @@ class Forms:
 
     # Atoms
 
+    @property
+    def made(self) -> int:
+        """The number of atoms made so far; these have smaller numbers than all later ones."""
+        return self._count
+
     def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr) -> Atom:
         self._count += 1
         atom = Atom(self._count, kind, args, low, high)
