@@ -75,7 +75,7 @@ class Forms:
 
     @property
     def made(self) -> int:
-        """The number of atoms made so far; these have smaller numbers than all later ones."""
+        """The number of the last atom made so far; later atoms have greater numbers."""
         return self._count
 
     def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr) -> Atom:
