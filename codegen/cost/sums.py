@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -12,6 +12,7 @@ from runelift.codegen.cost.polynomials import Atom, Form
 from runelift.codegen.cost.sectors import Box, edges_along, moved
 from runelift.codegen.cost.totals import SECTOR
 from runelift.ir import imp
+from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.imp.work_counts import UNCOUNTED
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -44,6 +45,14 @@ def class_of(op: str, prim: Prim) -> tuple[str, float]:
     return "operations", 1
 
 
+def is_vector(body: Sequence[imp.Stm]) -> bool:
+    """True if unrolled iterations can be the lanes of a vector: no check fails, none divides."""
+    inside = statements(body)
+    return not any(isinstance(each, imp.Fail) for each in inside) and not any(
+        isinstance(each, imp.Apply) and each.op in _DIVISIONS and each.prim.is_int
+        for each in evaluated(inside))
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A loop around: the count of its iterations, and how often it is entered.
@@ -52,8 +61,8 @@ class Frame:
     ``longest`` is how often the longest work-item runs the body.  ``serial``: loads of an iteration
     wait for the iteration before.  That iteration stores, waits for other work-items, or decides if
     there is a next iteration.  ``announced``: the loop goes through a segment, and says what to
-    expect.  ``scalar``: unrolled, but its elements may fail, so they are no vector.  The atoms up
-    to number ``before_body`` were made before the body was followed.
+    expect.  ``scalar``: unrolled, but its iterations are no vector.  The atoms up to number
+    ``before_body`` were made before the body was followed.
     """
 
     item: Atom

@@ -85,7 +85,8 @@ def test_parts_of_processors_take_less_time_in_lanes() -> None:
     assert few.streams > 8 * many.streams
 
 
-def test_lanes_of_elements_that_may_fail_are_no_vectors() -> None:
+@pytest.mark.parametrize("element", ["v[c]", "#[unsafe] v[c % k]", "f32.i64 (c / 7)"])
+def test_lanes_of_elements_that_may_fail_or_divide_are_no_vectors(element: str) -> None:
     def work(element: str) -> Work:
         source = f"""entry main [n][m][k] (start: [n]i64) (len: [n]i64) (cs: [m]i64) (v: [k]f32) =
             map2 (\\o l -> f32.sum (map (\\c -> {element}) cs[o:o + l])) start len"""
@@ -95,7 +96,6 @@ def test_lanes_of_elements_that_may_fail_are_no_vectors() -> None:
         sizes = [known.get(name.base, 1000 * N) for name in argument_names(kernel)]
         return KernelCost(work_source(kernel))(PARTS, 1, *sizes)
 
-    checked, unchecked = work("v[c]"), work("#[unsafe] v[c]")
-    assert checked.random == unchecked.random
-    assert checked.private > unchecked.private == 0
-    assert checked.streams > 8 * unchecked.streams
+    scalar, vector = work(element), work("#[unsafe] v[c]")
+    assert scalar.private > vector.private == 0
+    assert scalar.streams > 8 * vector.streams
