@@ -325,18 +325,12 @@ def _has_unbounded(body: ir.Body) -> bool:
 
 def _on_host(body: ir.Body) -> VName | None:
     """The function or size that keeps a body from running in a kernel; None for other bodies."""
-    return called_in(body) or _unbounded(body)
+    return called_in(body) or _unbounded(body) or _self_fed(body)
 
 
 def _unbounded(body: ir.Body) -> VName | None:
-    """A size of an array in memory that no first kernel can bound.
-
-    It is bound together with the array.  Or it depends on earlier iterations of a loop, which need
-    such an array.
-    """
+    """A size that an array in memory has, and that is bound together with the array."""
     for stm in body.stms:
-        if isinstance(stm.exp, ir.Loop) and (found := _feeds_itself(stm.exp)) is not None:
-            return found
         bound = list(stm.pat)
         if isinstance(stm.exp, ir.Loop):
             bound += (p.param for p in stm.exp.params)
@@ -346,6 +340,17 @@ def _unbounded(body: ir.Body) -> VName | None:
                 return size
         for inner in bodies_inside(stm.exp):
             if (found := _unbounded(inner)) is not None:
+                return found
+    return None
+
+
+def _self_fed(body: ir.Body) -> VName | None:
+    """A size that no first kernel can bound, in a loop anywhere in a body."""
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.Loop) and (found := _feeds_itself(stm.exp)) is not None:
+            return found
+        for inner in bodies_inside(stm.exp):
+            if (found := _self_fed(inner)) is not None:
                 return found
     return None
 
