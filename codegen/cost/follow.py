@@ -33,7 +33,7 @@ from runelift.codegen.cost.counters import conjuncts, definitions, expanded, loa
 from runelift.codegen.cost.expressions import LARGEST_SHIFT, Expr, Graph, Node, Region
 from runelift.codegen.cost.forms import SUB_GROUP, Forms
 from runelift.codegen.cost.polynomials import ONE, ZERO, Form, number, of
-from runelift.codegen.cost.sums import Access, Frame, Here, Sums
+from runelift.codegen.cost.sums import Access, Frame, Here, Sums, is_vector
 from runelift.codegen.passes.invariant_checks import runs_ever
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
@@ -366,11 +366,12 @@ class Follower:
         trips = graph.mul(trips, likely)
         unrolled = loop is not None and (loop.unroll is True or (
             isinstance(trips, (int, float)) and trips <= SHORT and distance is not None))
+        announced = loop is not None and loop.expected is not None
         weight = graph.mul(here.weight, trips)
         taken = [self._lane, self._group, *(frame.item for frame in here.frames)]
         frame = Frame(self.forms.item(longest, taken), unrolled, trips, here.weight, here.share,
                       graph.mul(here.longest, longest), loop is None or self._is_serial(body),
-                      announced=expected is not None)
+                      announced, announced and unrolled and not is_vector(body), self.forms.made)
         inside = Here(here.region, weight, frame.longest,
                       graph.mul(here.part, graph.least(trips, 1)), 1, here.lanes,
                       (*here.frames, frame))

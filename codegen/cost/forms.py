@@ -73,6 +73,11 @@ class Forms:
 
     # Atoms
 
+    @property
+    def made(self) -> int:
+        """The number of the last atom made so far; later atoms have greater numbers."""
+        return self._count
+
     def _atom(self, kind: str, args: tuple[Form, ...], low: Expr, high: Expr) -> Atom:
         self._count += 1
         atom = Atom(self._count, kind, args, low, high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -12,6 +12,7 @@ from runelift.codegen.cost.polynomials import Atom, Form
 from runelift.codegen.cost.sectors import Box, edges_along, moved
 from runelift.codegen.cost.totals import SECTOR
 from runelift.ir import imp
+from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.imp.work_counts import UNCOUNTED
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -44,6 +45,14 @@ def class_of(op: str, prim: Prim) -> tuple[str, float]:
     return "operations", 1
 
 
+def is_vector(body: Sequence[imp.Stm]) -> bool:
+    """True if unrolled iterations can be the lanes of a vector: no check fails, none divides."""
+    inside = statements(body)
+    return not any(isinstance(each, imp.Fail) for each in inside) and not any(
+        isinstance(each, imp.Apply) and each.op in _DIVISIONS and each.prim.is_int
+        for each in evaluated(inside))
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A loop around: the count of its iterations, and how often it is entered.
@@ -51,8 +60,9 @@ class Frame:
     ``before``: of the work-items that run the body around the loop, the share that reach the loop.
     ``longest`` is how often the longest work-item runs the body.  ``serial``: loads of an iteration
     wait for the iteration before.  That iteration stores, waits for other work-items, or decides if
-    there is a next iteration.  ``announced``: elements decide the bound, and the loop says what to
-    expect.
+    there is a next iteration.  ``announced``: the loop goes through a segment, and says what to
+    expect.  ``scalar``: unrolled, but its iterations are no vector.  The atoms up to number
+    ``before_body`` were made before the body was followed.
     """
 
     item: Atom
@@ -63,6 +73,8 @@ class Frame:
     longest: Expr
     serial: bool
     announced: bool = False
+    scalar: bool = False
+    before_body: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +187,11 @@ class Sums:
         region.add("steps", here.longest, 2)
         if not access.writes:
             self._wait(index, here)
-        scattered = 1 if index is None else self._scattered(index, here.lanes)
-        region.add("random", graph.mul(self._places(index, executed, size, here), scattered))
+        scattered = 1 if index is None or self._in_parts(index, here) else self._scattered(
+            index, here.lanes)
+        sectors, walked = self._places(index, executed, size, here)
+        region.add("random", graph.mul(sectors, scattered))
+        region.add("walked", graph.mul(walked, scattered))
         if index is None or scattered == 1:
             self._reach(access, None, executed, here)
             return
@@ -198,22 +213,36 @@ class Sums:
             region.add("apart", apart, SECTOR)
         self._reach(access, index, executed, here)
 
-    def _places(self, index: Form | None, executed: Expr, size: int, here: Here) -> Expr:
-        """The sectors that accesses to scattered places need.
+    def _places(self, index: Form | None, executed: Expr, size: int, here: Here
+                ) -> tuple[Expr, Expr]:
+        """The sectors that accesses to scattered places need, and how many follow the last one.
 
-        A work-item that goes through a segment finds the next elements in the sector of the last.
+        A loop over a segment reads a place that it does not change once.  A work-item finds the
+        next elements of a segment in the sector of the last, or in the sector behind it.
         """
+        graph = self.graph
         loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
         if index is None or loop is None or not loop.announced:
-            return executed
+            return executed, 0
         flat = self.forms.resolved(self.forms.unclamped(index))
-        atoms = flat.atoms()
-        if loop.item not in atoms or any(
-                each.kind == "element" and loop.item in each.varies for each in atoms):
-            return executed
-        part = self.graph.least(1, self.graph.over(self._step(flat, loop, size), SECTOR))
-        return self.graph.least(executed, self.graph.add(
-            self.graph.mul(executed, part), loop.outer))
+        varies = self.forms.varies(flat)
+        if loop.item not in varies and all(
+                each.kind != "element" or each.number <= loop.before_body for each in varies):
+            return graph.least(executed, loop.outer), 0
+        if loop.item not in flat.atoms() or any(
+                each.kind == "element" and loop.item in each.varies for each in flat.atoms()):
+            return executed, 0
+        part: Expr = 1
+        for frame in (loop, *self._unrolled(index, here)[1]):
+            part = graph.least(part, graph.over(self._step(flat, frame, size), SECTOR))
+        found = graph.least(executed, graph.add(graph.mul(executed, part), loop.outer))
+        return found, graph.most(0, graph.sub(found, loop.outer))
+
+    def _in_parts(self, index: Form, here: Here) -> bool:
+        """True if work-items go through parts of a segment, which elements make so long."""
+        return any(f.announced for f in here.frames) and any(
+            self.lane in monomial and any(each.kind == "element" for atom in monomial
+                                          for each in atom.varies) for monomial in index.terms)
 
     def _scattered(self, index: Form, lanes: Expr) -> Expr:
         """The share of accesses to places that elements decide for each work-item alone.
@@ -268,7 +297,7 @@ class Sums:
         depth = 1
         if index is not None:
             depth += max((v.depth for v in self.forms.varies(index)), default=0)
-        frame = next((f for f in reversed(here.frames) if not f.unrolled), None)
+        frame = next((f for f in reversed(here.frames) if not f.unrolled or f.scalar), None)
         if _first(self._waited, here.region, (frame, self.epoch, depth)):
             if frame is None:
                 here.region.add("waits", here.longest)
@@ -293,10 +322,13 @@ class Sums:
         here.region.add("steps", here.longest, 2)
 
     def private_access(self, mem: VName, index: Form | None, here: Here) -> None:
-        """Count an access to a private array, which is in memory if any index is dynamic."""
+        """Count an access to a private array.
+
+        It is in memory if any index is dynamic, or if lanes are no vector.
+        """
         varies = frozenset[Atom]() if index is None else self.forms.varies(index)
         fixed = {frame.item for frame in here.frames if frame.unrolled}
-        if index is None or not varies <= fixed:
+        if index is None or not varies <= fixed or any(f.scalar for f in here.frames):
             self.dynamic.add(mem)
         here.region.add(f"{ARRAY}{mem.tag}", here.weight)
 

@@ -19,8 +19,9 @@ class Work(NamedTuple):
     bytes that loads and stores move between memory and chip.  Sub-groups of 32 work-items share
     sectors of 32 bytes.  Sectors stay in the cache from an iteration of the innermost loop to the
     next; ``apart`` are further bytes if they do not.  ``random`` accesses are
-    to places that elements decide; they are in neither.  ``distinct`` are the bytes that are
-    reached at least once.  ``touched`` are the bytes of the elements of all accesses.
+    to places that elements decide; they are in neither.  Of these, ``walked`` go to the sector
+    behind that of the work-item's last access.  ``distinct`` are the bytes that are reached at
+    least once.  ``touched`` are the bytes of the elements of all accesses.
 
     ``accesses`` are to global memory.  ``local`` accesses are to local memory, and shuffles.
     ``private`` accesses are to private arrays that are in memory, since they have indices that
@@ -41,6 +42,7 @@ class Work(NamedTuple):
     read: float
     apart: float
     random: float
+    walked: float
     written: float
     distinct: float
     touched: float

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.soacs import SecondOrder
+from runelift.codegen.passes.trips import with_trips
 from runelift.codegen.plan.views import View, all_of, lit, op
 from runelift.ir import imp
 from runelift.ir.analysis.products import Reducing, dependences, is_cheap, reducing
@@ -148,15 +149,18 @@ def lanes_of(k: SecondOrder, ops: Sequence[Operator], body: Body, *, part: bool 
 
 def fold_lanes(k: SecondOrder, lanes: Lanes, ops: Sequence[Operator],
                totals: Sequence[Sequence[imp.Var]], element: Callable[[Exp], Sequence[Value]],
-               part: tuple[Exp, Exp]) -> Exp:
+               part: tuple[Exp, Exp], trips: imp.Trips | None = None) -> Exp:
     """Fold the elements of a part as a matrix with a column for each lane, unless there are few.
 
     ``element`` writes the code for an element.  A part is the first element and the end.  The
-    result is the first of the remaining elements.
+    result is the first of the remaining elements.  ``trips`` are the elements that are expected in
+    parts, if these differ in length.
     """
     (start, end), count = part, lit(lanes.count)
-    rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), count))
-    k.emit(imp.If(op("lt", rows, lit(LEAST_ROWS)), (imp.Assign(rows.name, lit(0)),)))
+    rows = imp.Var(k.names.fresh("rows"))
+    k.emit(imp.Declare(rows.name, Prim.I64, op("quot", op("sub", end, start), count),
+                       expected=None if trips is None else op("quot", usual(trips), count)),
+           imp.If(op("lt", rows, lit(LEAST_ROWS)), (imp.Assign(rows.name, lit(0)),)))
 
     def at_place(_: SecondOrder, point: Sequence[Exp], row: Sequence[Exp]) -> Sequence[Value]:
         place = (op("add", op("mul", point[-1], rows), row[0]) if lanes.apart
@@ -166,13 +170,34 @@ def fold_lanes(k: SecondOrder, lanes: Lanes, ops: Sequence[Operator],
     def nothing(*_: object) -> None:
         return
 
-    with k.when(op("lt", lit(0), rows)):
+    with k.block() as code:
         strip = ColumnStrip(k, Columns((i64(0),), tuple(ops), at_place, nothing), lanes.count, (),
                             lit(0), count)
         held = strip.reduce(lit(0), rows)
         k.loop(count, lambda c: k.accumulate_all(ops, totals, strip.held(held, c)), base="lane",
                unroll=lanes.apart)
+    k.emit(imp.If(op("lt", lit(0), rows), tuple(code if trips is None else with_trips(
+        code, trips))))
     return k.declare("start", Prim.I64, op("add", start, op("mul", rows, count)))
+
+
+def usual(trips: imp.Trips) -> Exp:
+    """The mean number of iterations of a run."""
+    return op("quot", trips.count, op("max", lit(1), trips.among))
+
+
+def beside_lanes(lanes: Lanes, trips: imp.Trips) -> imp.Trips:
+    """The iterations that are left if :func:`fold_lanes` takes elements first; at least one."""
+    mean = usual(trips)
+    rows = op("quot", mean, lit(lanes.count))
+    rest = op("sub", mean, op("mul", rows, lit(lanes.count)))
+    few, all_ = op("lt", rows, lit(LEAST_ROWS)), op("max", lit(1), mean)
+
+    def left(number: Exp) -> Exp:
+        part = op("quot", op("mul", number, op("max", lit(1), rest)), all_)
+        return imp.Select(few, number, part, Prim.I64)
+
+    return imp.Trips(left(trips.count), trips.among, left(trips.longest))
 
 
 def _has_vectors_by_loads(operator: Operator) -> bool:

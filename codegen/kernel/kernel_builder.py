@@ -170,12 +170,14 @@ class CodeBuilder:
         return imp.Var(name)
 
     def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
-             step: Exp | None = None, base: str = "i", unroll: VName | bool = False) -> None:
+             step: Exp | None = None, base: str = "i", unroll: VName | bool = False,
+             expected: imp.Trips | None = None) -> None:
         """Emit ``for i from start below bound by step``."""
         index = self.names.fresh(base)
         with self.block() as inner:
             body(imp.Var(index))
-        self.emit(imp.For(index, start or lit(0), bound, step or lit(1), tuple(inner), unroll))
+        self.emit(imp.For(index, start or lit(0), bound, step or lit(1), tuple(inner), unroll,
+                          expected))
 
     def nest(self, shape: Sequence[Exp], body: Callable[[list[Exp]], None],
              outer: Indices = ()) -> None:

@@ -29,7 +29,7 @@ from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
-from runelift.codegen.segops.ragged import RaggedSegment, offset, ragged_of
+from runelift.codegen.segops.ragged import RaggedSegment, offset, ragged_of, spread
 from runelift.codegen.segops.scan_tiles import Scan
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -102,7 +102,8 @@ class Path:
 
     def segment(self, totals: Totals, number: Exp, start: Exp) -> RaggedSegment:
         """The segment with a number, whose first element is at ``start``."""
-        return RaggedSegment(self.k, self.exp, totals, self.outs, [number], lit(0), start)
+        return RaggedSegment(self.k, self.exp, totals, self.outs, [number], lit(0), start,
+                             trips=spread(self.elements, self.segments))
 
     def search(self, steps: Exp) -> imp.Var:
         """The number of segments that have ended after so many steps, by a binary search."""

@@ -67,23 +67,28 @@ def begin_segment(k: KernelBuilder, exp: Op, number: Exp) -> Op:
 
 
 def announce(k: CodeBuilder, count: Exp, among: Exp, longest: Exp | None = None) -> None:
-    """Announce ``count`` iterations of the loop just emitted, among so many runs of it.
+    """Announce ``count`` iterations of the loop just emitted, as :func:`spread` has them."""
+    loop = k.code.pop()
+    assert isinstance(loop, imp.For)
+    k.emit(replace(loop, expected=spread(count, among, longest)))
+
+
+def spread(count: Exp, among: Exp, longest: Exp | None = None) -> imp.Trips:
+    """``count`` iterations among so many runs of a loop.
 
     They are spread evenly, unless the ``longest`` run is known.
     """
-    loop = k.code.pop()
-    assert isinstance(loop, imp.For)
     if longest is None:
         longest = ceil_quot(count, op("max", among, lit(1)))
-    k.emit(replace(loop, expected=imp.Trips(count, among, longest)))
+    return imp.Trips(count, among, longest)
 
 
-def expect(k: CodeBuilder, ragged: Ragged, among: Exp, lanes: Exp | None = None) -> None:
-    """Announce that the loop just emitted goes through segments, ``lanes`` work-items for each."""
+def trips_of(k: CodeBuilder, ragged: Ragged, among: Exp, lanes: Exp | None = None) -> imp.Trips:
+    """The iterations of a loop through segments, with ``lanes`` work-items for each."""
     longest = None if ragged.longest is None else k.scalar(ragged.longest)
     if longest is not None and lanes is not None:
         longest = ceil_quot(longest, lanes)
-    announce(k, k.scalar(ragged.total), among, longest)
+    return spread(k.scalar(ragged.total), among, longest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,8 @@ class RaggedSegment(Segment):
 
 
 def segment_of(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
-               outs: Sequence[View], number: Exp, exists: Exp | None = None) -> RaggedSegment:
+               outs: Sequence[View], number: Exp, exists: Exp | None = None,
+               trips: imp.Trips | None = None) -> RaggedSegment:
     """The segment with a number; it has no elements unless it ``exists``."""
     ragged, count = ragged_of(exp), sum(len(t) for t in totals)
 
@@ -115,4 +121,4 @@ def segment_of(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]
 
     length = loaded("length", length_of(k, ragged.lengths, number))
     start = loaded("start", offset(k, ragged, number)) if len(outs) > count else None
-    return RaggedSegment(k, exp, totals, outs[count:], [number], length, start)
+    return RaggedSegment(k, exp, totals, outs[count:], [number], length, start, trips=trips)

@@ -27,11 +27,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.kernel.collectives import group_total
-from runelift.codegen.kernel.column_strips import fold_lanes, lanes_of
+from runelift.codegen.kernel.column_strips import beside_lanes, fold_lanes, lanes_of
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
@@ -77,6 +77,8 @@ class Segment:
     outs: Sequence[View]
     outer: Sequence[Exp]
     """The indices of the segment."""
+    trips: imp.Trips | None = field(default=None, kw_only=True)
+    """The elements that are expected in a part of a segment, if segments differ in length."""
 
     @property
     def width(self) -> Exp:
@@ -95,18 +97,22 @@ class Segment:
         """The indices of an element's further results."""
         return [*self.outer, index]
 
-    def fold(self, start: Exp, bound: Exp, step: Exp) -> None:
+    def fold(self, start: Exp, bound: Exp, step: Exp, trips: imp.Trips | None = None) -> None:
         """Fold the elements start, start + step, ..."""
         self.k.loop(bound, lambda index: self.k.accumulate_all(
-            self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
+            self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e",
+            expected=trips or self.trips)
 
-    def fold_lanes(self, start: Exp, end: Exp, *, part: bool = False) -> Exp:
-        """Fold elements from ``start`` on in lanes if that is quicker; the first that is left."""
+    def fold_run(self, start: Exp, end: Exp, *, part: bool = False) -> None:
+        """Fold the elements from ``start`` on, in lanes as long as that is quicker."""
         lanes = lanes_of(self.k, self.exp.ops, self.exp.body, part=part)
         alone = len(self.exp.body.result) == sum(len(t) for t in self.totals)
-        if lanes is None or not (part or alone):
-            return start
-        return fold_lanes(self.k, lanes, self.exp.ops, self.totals, self.element, (start, end))
+        trips = self.trips
+        if lanes is not None and (part or alone):
+            start = fold_lanes(self.k, lanes, self.exp.ops, self.totals, self.element,
+                               (start, end), trips)
+            trips = trips and beside_lanes(lanes, trips)
+        self.fold(start, end, lit(1), trips)
 
     def fold_part(self, item: Exp, items: Exp, first: Exp | None = None,
                   count: Exp | None = None) -> None:
@@ -121,7 +127,7 @@ class Segment:
             return
         part = launches.even_part(k, count, item, items)
         end = op("add", first, part.end)
-        self.fold(self.fold_lanes(op("add", first, part.start), end, part=True), end, lit(1))
+        self.fold_run(op("add", first, part.start), end, part=True)
 
 
 def segred(lowering: launches.Lowering, exp: SegRed,
@@ -221,7 +227,7 @@ def _segred_items(lowering: launches.Lowering, exp: SegRed) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
         each = Segment(k, exp, totals, outs[count:], outer)
-        each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
+        each.fold_run(lit(0), each.width)
         k.emit(*launches.writes(outs, outer, totals))
 
     launches.each_point(lowering, k, exp.space[:-1], segment, "segred_small", busy=True)

@@ -32,13 +32,13 @@ from runelift.codegen.plan.parameters import Quantity
 from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
 from runelift.codegen.plan.views import View, all_of, ceil_quot, lit, negated, op
 from runelift.codegen.segops.ragged import (
-    announce,
     begin_segment,
-    expect,
     length_of,
     offset,
     ragged_of,
     segment_of,
+    spread,
+    trips_of,
 )
 from runelift.codegen.segops.segred import (
     combine_partials,
@@ -221,12 +221,10 @@ class _Rows:
             k.emit(imp.If(all_of(exists, leads, negated(fits)), bin_.longer.add(row)))
         totals = [launches.scalars(k.neutral(o)) for o in self.exp.ops]
         exp = begin_segment(k, self.exp, number)
-        segment_of(k, exp, totals, self.outs, number, takes).fold_part(lane, lanes)
         items = op("mul", self.segments, self.lanes)
-        if bin_ is None:
-            expect(k, ragged_of(exp), items, lanes)
-        else:
-            announce(k, bin_.elements, items)
+        trips = trips_of(k, ragged_of(exp), items, lanes) if bin_ is None else spread(
+            bin_.elements, items)
+        segment_of(k, exp, totals, self.outs, number, takes, trips).fold_part(lane, lanes)
         found = [t for o, ts, ms in zip(exp.ops, totals, self.arrays, strict=True)
                  for t in team_total(k, o, ts, ms, lanes, self.subgroup)]
         k.emit(imp.If(all_of(takes, leads), launches.writes(self.outs, [number], [found])))

@@ -21,7 +21,6 @@ from runelift.codegen.segops.merge_parts import (
     parts_of_items,
 )
 from runelift.codegen.segops.merge_path import Totals
-from runelift.codegen.segops.ragged import announce
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.prim import Prim
@@ -57,8 +56,7 @@ def fold_parts(lowering: launches.Lowering, parts: Parts, *, stored: bool) -> No
         each = part.path.segment(totals, segment, start)
         bound = k.declare("until", Prim.I64, op("sub", until, start))
         index = k.declare("index", Prim.I64, op("sub", part.element, start))
-        each.fold(each.fold_lanes(index, bound, part=True), bound, lit(1))
-        announce(k, part.path.elements, part.path.segments)
+        each.fold_run(index, bound, part=True)
 
     def finish(segment: Exp) -> None:
         if stored:

@@ -22,7 +22,7 @@ from runelift.codegen.passes.accesses import IS_FIRST
 from runelift.codegen.passes.barriers import insert_barriers
 from runelift.codegen.plan.shapes import SegmentTeamShape, SubGroupSize
 from runelift.codegen.plan.views import lit, op
-from runelift.codegen.segops.ragged import begin_segment, expect, ragged_of, segment_of
+from runelift.codegen.segops.ragged import begin_segment, ragged_of, segment_of, trips_of
 from runelift.codegen.segops.segred_bins import segred_bins, segred_lanes
 from runelift.codegen.segops.segred_merge import segred_merge
 from runelift.ir import imp
@@ -57,9 +57,9 @@ def _by_rows(lowering: launches.Lowering, exp: SegRed) -> None:
 
     def row(outer: list[Exp]) -> None:
         totals = [launches.scalars(k.neutral(o)) for o in exp.ops]
-        each = segment_of(k, exp, totals, outs, outer[0])
-        each.fold(each.fold_lanes(lit(0), each.width), each.width, lit(1))
-        expect(k, ragged_of(exp), k.scalar(exp.space[0].width))
+        each = segment_of(k, exp, totals, outs, outer[0], trips=trips_of(
+            k, ragged_of(exp), k.scalar(exp.space[0].width)))
+        each.fold_run(lit(0), each.width)
         k.emit(*launches.writes(outs, outer, totals))
 
     launches.each_point(lowering, k, exp.space[:1], row, "ragged_rows", busy=True)
@@ -81,8 +81,8 @@ def _by_groups(lowering: launches.Lowering, exp: SegRed) -> None:
     # the host may look for failures of the pass over lengths after this launch
     fine = k.declare("takes", Prim.BOOL, op("lt", imp.WorkItem(imp.Id.FAILURE), lit(0)))
     lanes = imp.Var(shape.lanes)
-    segment_of(k, exp, totals, outs, number, fine).fold_part(launches.LID, lanes)
-    expect(k, ragged_of(exp), op("mul", k.scalar(exp.space[0].width), lanes), lanes)
+    trips = trips_of(k, ragged_of(exp), op("mul", k.scalar(exp.space[0].width), lanes), lanes)
+    segment_of(k, exp, totals, outs, number, fine, trips).fold_part(launches.LID, lanes)
     arrays = launches.local_arrays(k, exp.ops, group)
     found = [t for o, ts, ms in zip(exp.ops, totals, arrays, strict=True)
              for t in group_total(k, o, ts, ms, subgroup)]

@@ -41,7 +41,7 @@ from runelift.codegen.segops.merge_path import (
     short,
     steps_of,
 )
-from runelift.codegen.segops.ragged import RaggedSegment, announce, expect, offset, ragged_of
+from runelift.codegen.segops.ragged import RaggedSegment, announce, offset, ragged_of, trips_of
 from runelift.codegen.segops.scan_tiles import Scan, by_patience, choose_tiles
 from runelift.codegen.segops.segred_merge import fold_parts
 from runelift.codegen.segops.segscan_single_pass import LookBack, status_words
@@ -93,8 +93,8 @@ def _by_rows(lowering: launches.Lowering, exp: SegScan) -> None:
         length = k.declare("length", Prim.I64, k.array(ragged.lengths).read(outer))
         start = k.declare("start", Prim.I64, offset(k, ragged, outer[0]))
         each = RaggedSegment(k, exp, totals, outs[sum(map(len, totals)):], outer, length, start)
-        k.loop(length, lambda index: _scan_element(each, outs, index), base="e")
-        expect(k, ragged, k.scalar(exp.space[0].width))
+        k.loop(length, lambda index: _scan_element(each, outs, index), base="e",
+               expected=trips_of(k, ragged, k.scalar(exp.space[0].width)))
 
     launches.each_point(lowering, k, exp.space[:1], row, "ragged_scan_rows", busy=True)
 
@@ -128,8 +128,7 @@ def _scan_parts(lowering: launches.Lowering, parts: Parts) -> None:
         start = k.declare("start", Prim.I64, part.path.offset(segment))
         each = part.path.segment(totals, segment, start)
         k.loop(op("sub", until, start), lambda index: _scan_element(each, outs, index),
-               start=op("sub", part.element, start), base="e")
-        announce(k, part.path.elements, part.path.segments)
+               start=op("sub", part.element, start), base="e", expected=each.trips)
 
     part.each(scan, lambda _: launches.reset(k, exp.ops, totals))
     part.launch(lowering, "merge_scan_parts")

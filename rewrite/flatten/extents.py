@@ -37,6 +37,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
 from runelift.ir.traverse import (
     Mapper,
+    bodies_inside,
     bodies_of,
     free_vars,
     lambdas_of,
@@ -251,10 +252,13 @@ class _Extents:
                 needed = needed_for(found.lam.body.stms, found.lam.body.result)
                 lam = replace(found.lam, body=replace(found.lam.body, stms=needed))
                 return None if acc.name in free_vars(lam) else replace(found, lam=lam)
+            case ir.Loop(form=ir.ForLoop(index, bound)) if index == name:
+                return ir.AtomExp(bound)
             case ir.Loop(params, form, body):
                 inner = self.greatest_of([p.param for p in params], body, name)
                 if inner is None:
                     return None
+                body = _needed_iteration(exp, free_vars(inner))
                 inner = rename_body(inner, self.names)
                 before, after = (ir.Param(self.names.fresh("most"), Prim.I64) for _ in range(2))
                 step = ir.Stm((after,), ir.PrimOp("max", Prim.I64, (before.name, inner.result[0])))
@@ -295,7 +299,9 @@ class _Extents:
 
     def inside(self, exp: ir.Exp, name: VName, bound: Atom) -> Mapper:
         """The mapper that applies :meth:`bounded` to the bodies of an expression."""
-        carried = isinstance(exp, ir.Loop) and any(p.param.name == name for p in exp.params)
+        carried = isinstance(exp, ir.Loop) and name in {
+            *(p.param.name for p in exp.params),
+            *((exp.form.index,) if isinstance(exp.form, ir.ForLoop) else ())}
 
         def lambda_(lam: ir.Lambda) -> ir.Lambda:
             first = any(p.name == name for p in lam.params)
@@ -320,7 +326,60 @@ def _has_unbounded(body: ir.Body) -> bool:
 
 def _on_host(body: ir.Body) -> VName | None:
     """The function or size that keeps a body from running in a kernel; None for other bodies."""
-    return called_in(body) or unbounded_size(body.stms)
+    return called_in(body) or unbounded_size(body.stms) or _self_fed(body)
+
+
+def _self_fed(body: ir.Body) -> VName | None:
+    """A size that no first kernel can bound, in a loop anywhere in a body."""
+    for stm in body.stms:
+        if isinstance(stm.exp, ir.Loop) and (found := _feeds_itself(stm.exp)) is not None:
+            return found
+        for inner in bodies_inside(stm.exp):
+            if (found := _self_fed(inner)) is not None:
+                return found
+    return None
+
+
+def _feeds_itself(loop: ir.Loop) -> VName | None:
+    """A size of an array in an iteration that depends on such arrays of earlier iterations."""
+    bound: dict[VName, ir.Stm | None] = {p.param.name: None for p in loop.params}
+    bound |= {p.name: stm for stm in loop.body.stms for p in stm.pat}
+    for size in dict.fromkeys(_sizes(loop.body)):
+        if size in bound and not _is_bounded(size, bound) and size in set(
+                _sizes(_needed_iteration(loop, {size}))):
+            return size
+    return None
+
+
+def _sizes(body: ir.Body) -> Iterator[VName]:
+    """The sizes of arrays that the statements of a body make in memory."""
+    for stm in body.stms:
+        if not isinstance(stm.exp, ir.VIEWS):
+            yield from (s for p in stm.pat for s in shape_of(p.type) if isinstance(s, VName))
+
+
+def _needed_iteration(loop: ir.Loop, wanted: set[VName]) -> ir.Body:
+    """The body of a loop with only what ``wanted`` names of an iteration need, and assertions.
+
+    Other values stay as they were at first.  So arrays are left out whose sizes are looked for.
+    """
+    names = {p.param.name for p in loop.params}
+    if any(not names.isdisjoint(shape_of(p.param.type)) for p in loop.params):
+        return loop.body
+    checks = [stm for stm in loop.body.stms if isinstance(stm.exp, ir.Assert)]
+    wanted = wanted.union(*map(free_vars, checks))
+    if isinstance(loop.form, ir.WhileLoop):
+        wanted.add(loop.form.cond)
+    while True:
+        used = {p.param.name for p in loop.params} & wanted
+        result = tuple(atom if p.param.name in used else p.param.name
+                       for p, atom in zip(loop.params, loop.body.result, strict=True))
+        needed = needed_for(loop.body.stms, (*wanted, *result))
+        found = wanted.union(*map(free_vars, needed))
+        if names & found == used:
+            kept = set(map(id, (*needed, *checks)))
+            return ir.Body(tuple(s for s in loop.body.stms if id(s) in kept), result)
+        wanted = found
 
 
 def _lengths_with(space: ir.Space, body: ir.Body, name: VName) -> VName | None:

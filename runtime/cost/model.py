@@ -42,8 +42,10 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
     crowd = min(groups / used, resident) * group  # the work-items that a unit runs at a time
     near = work.read + work.written
     moved = near + (work.apart if crowd * LINE > costs.unit_cache else 0.0)
-    memory = (moved + costs.random * work.random) / min(costs.cache_bandwidth,
-                                                        used * costs.unit_bandwidth)
+    walked = work.walked if costs.abreast == 1 else 0.0  # processors ask ahead for what follows
+    moved += SECTOR * walked
+    memory = (moved + costs.random * (work.random - walked)) / min(
+        costs.cache_bandwidth, used * costs.unit_bandwidth)
     if work.distinct > costs.cache:
         memory = max(memory, work.distinct / costs.bandwidth)
     share = units / used

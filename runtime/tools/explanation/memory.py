@@ -22,7 +22,9 @@ from runelift.runtime.versions.version_names import described_version
 
 LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rounded up, and bound "
           "what is decided by sizes.  Names that the source does not have are for what the host "
-          "chooses by sizes and the device.  Times are predicted, not measured.")
+          "chooses by sizes and the device, or for what kernels compute, such as the sum 'total' "
+          "of the lengths of rows.  Where kernels compute sizes, 'at least' is what is allocated "
+          "before.  Times are predicted, not measured.")
 WHOLE = "the run by default"
 SHOWN = 6
 """The most arrays that a line names."""
@@ -106,8 +108,12 @@ def _cell(found: ExplainedMemory, label: str, site: str, index: int) -> str:
         return "-"
     if need is None or need.fails:
         return "cannot run"
-    return found.timed(label, (site, index),
-                       "unknown" if need.bytes is None else show_bytes(need.bytes))
+    return found.timed(label, (site, index), f"at least {show_bytes(_sum(need.alive))}"
+                       if need.bytes is None else show_bytes(need.bytes))
+
+
+def _sum(arrays: tuple[Held, ...]) -> int:
+    return sum(each.bytes for each in arrays)
 
 
 def _alive(arrays: tuple[Held, ...]) -> str:

@@ -12,6 +12,18 @@
 entry csr [n][k][m] (start: [n]i64) (len: [n]i64) (cols: [k]i32) (vals: [k]f32) (v: [m]f32): [n]f32 =
   map2 (\o l -> f32.sum (map (\(c, x) -> x * v[i64.i32 c % m]) (zip cols vals)[o:o + l])) start len
 
+-- sizes sums: n=2000000,len=uniform:8,start=offsets,k=total
+-- sizes sums: n=10000,len=equal:1000,start=offsets,k=total
+-- sizes sums: n=300000,len=geometric:256,start=offsets,k=total
+-- sizes sums: n=1000000,len=power:100000,start=offsets,k=total
+-- sizes sums: n=100000,len=one:10000000,start=offsets,k=total
+-- sizes sums: n=1000000,len=empty:0,start=offsets,k=total
+-- sizes sums: n=200,len=alternating:100000,start=offsets,k=total
+-- sizes sums: n=4500,len=ascending:4500,start=offsets,k=total
+-- sizes sums: n=11,len=geometric:30,start=offsets,k=total; n=6,len=one:23,start=offsets,k=total
+entry sums [n][k] (start: [n]i64) (len: [n]i64) (xs: [k]f32): [n]f32 =
+  map2 (\o l -> f32.sum xs[o:o + l]) start len
+
 -- sizes squares: n=2000000,ks=uniform:8; n=10000,ks=equal:1000; n=300000,ks=geometric:256
 -- sizes squares: n=1000000,ks=power:100000; n=100000,ks=one:10000000; n=1000000,ks=empty:0
 -- sizes squares: n=200,ks=alternating:100000; n=4500,ks=ascending:4500

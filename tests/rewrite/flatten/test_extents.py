@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.base.source import Source
 from runelift.ir.interpret import interpret
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.versions.forest import plans
 
 HEAD = "entry main [n][m] (xss: [n][m]i32) ="
@@ -41,6 +43,18 @@ PROGRAMS = {
     "rows that are joined":
         "map (\\xs -> i32.sum (flatmap' (\\x -> let k = i64.i32 (x & 7) in reduce (map2 (+)) "
         "(replicate k 0) (map (\\y -> map (\\i -> y * i32.i64 i) (iota k)) xs)) xs).3) xss",
+    "rows that are joined in a loop":
+        "map (\\xs -> loop a = 0 for i < i64.i32 (xs[0] & 3) do a + i64.sum "
+        "(flatmap' (\\x -> iota (i + i64.i32 (x & 3))) (filter (> 1) xs)).3) xss",
+    "joined rows of a loop's index":
+        "map (\\xs -> loop a = 0 for i < i64.i32 (xs[0] & 3) + 2 do a + i64.sum "
+        "(flatmap' (\\x -> filter (> x) (iota i)) (iota i)).3) xss",
+    "joined rows that earlier rows decide":
+        "map (\\xs -> loop a = 0 for i < i64.i32 (xs[0] & 3) do a + i64.sum "
+        "(flatmap' (\\x -> iota (a + i64.i32 (x & 1))) xs).3 % 5) xss",
+    "joined rows that earlier rows decide, in a while loop":
+        "map (\\xs -> (loop (a, k) = (0, i64.i32 (xs[0] & 7)) while k > 0 do let ys = (flatmap' "
+        "(\\x -> iota ((a & 3) + i64.i32 (x & 1))) xs).3 in (a + i64.sum ys, k / 2)).0) xss",
     "filtered rows that are joined":
         "map (\\xs -> i32.sum (flatmap' (\\x -> let k = i64.i32 (x & 3) in filter (> 1) "
         "(scan (+) 0 (map (+ x) (replicate k k |> map i32.i64)))) xs).3) xss",
@@ -59,6 +73,12 @@ def test_a_first_kernel_bounds_the_size(name: str, simulator: str) -> None:
             found, _ = program.run("main", [xss], force=force)
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"{shape} {force}")
+
+
+@pytest.mark.parametrize("name", [each for each in PROGRAMS if "joined" in each])
+def test_no_policy_refuses_them(name: str) -> None:
+    compiled = compile_source(Source(name, f"{HEAD} {PROGRAMS[name]}"), policy="moderate")
+    assert compiled.plan("main").steps
 
 
 def test_explain_says_why() -> None:

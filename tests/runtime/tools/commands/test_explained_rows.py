@@ -235,6 +235,17 @@ def test_memory_is_that_of_given_lengths(run: Run, tmp_path: Path) -> None:
     assert "not all is known before it runs" in text  # without lengths
 
 
+def test_memory_is_at_least_what_comes_before_sizes_that_kernels_compute(
+        run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "kept.fut"
+    path.write_text("entry main [n][m] (ks: [n]i64) (xs: [m]i64): [n]i64 =\n"
+                    "  map (\\k -> i64.sum (map (+ 1) (scan (+) 0 (filter (> k) xs)))) ks\n")
+    text = run("explain", "memory", path, "--device", "pocl", "--sizes", "n=100", "m=10000").out
+    (flat,) = [line for line in text.splitlines() if "(flat)  " in line]
+    assert "at least 16.1 MiB" in flat  # the scan of counts has 2 * 8 * n * m bytes
+    assert "the sum 'total' of the lengths" in text
+
+
 def test_a_record_names_facts_as_the_tree_does(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "widths.fut"
     path.write_text(WIDTHS)
