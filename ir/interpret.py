@@ -173,10 +173,11 @@ class Interpreter:
     def exp(self, exp: ir.Exp, env: Env, stm: ir.Stm) -> list[Value]:
         """The results of an expression; long, with one case per construct."""
         match exp:
-            case ir.PrimOp(op, prim, args):
-                values = [atom(a, env) for a in args]
+            case ir.PrimOp():  # most of all expressions, so its parts are not matched
+                op, prim, args = exp.op, exp.prim, exp.args
                 if (plain := PLAIN.get((op, prim))) is not None:
-                    return [plain(*values)]
+                    return [plain(atom(args[0], env), atom(args[1], env))]
+                values = [atom(a, env) for a in args]
                 if OPS[op].traps and prim.is_int and values[-1] == 0:
                     raise ProgramFailure(failures.DIVISION)
                 return [operation(op, prim)(*values)]

@@ -279,6 +279,9 @@ MEANING: dict[str, Callable[..., Scalar]] = {
 NOT_BY_F32 = frozenset({"bits", "nextafter", "fma"})
 """The operations on f16 that are not computed on f32 and then rounded."""
 
+OF_UFUNCS = frozenset({"div", "mod", "rem"})
+"""The operations that are one of two of NumPy's functions, which take its scalars as they are."""
+
 PLAIN: dict[tuple[str, Prim], Callable[[Scalar, Scalar], Scalar]] = {
     (op, prim): function for op, function in (
         ("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("eq", operator.eq),
@@ -320,7 +323,7 @@ def operation(name: str, prim: Prim) -> Callable[..., Scalar]:
 
     if prim is Prim.F16 and name not in NOT_BY_F32:
         return by_f32
-    return direct if isinstance(meaning, np.ufunc) else converted
+    return direct if isinstance(meaning, np.ufunc) or name in OF_UFUNCS else converted
 
 
 def convert(value: Scalar, to: Prim) -> Scalar:

@@ -23,7 +23,7 @@ Env: TypeAlias = dict[VName, Value]
 
 def atom(a: Atom, env: Env) -> Value:
     """The value of an atom."""
-    return a.prim.dtype.type(a.value) if isinstance(a, Const) else env[a]
+    return env[a] if isinstance(a, VName) else a.prim.dtype.type(a.value)
 
 
 def size_in(a: Atom, env: Env) -> int:

@@ -5,7 +5,7 @@ For tests that leave the compiler and what it makes as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -39,8 +39,23 @@ def program(text: str, device: str = "pocl", policy: str = "all", **changes: Any
 
 
 def expected(text: str, entry: str, args: Sequence[Any]) -> list[Any]:
-    """The results of the interpreter."""
-    return program(text, "interpreter").run(entry, _copies(args))[0]
+    """The results of the interpreter, which runs once for all devices and versions."""
+    key = text, entry, *(_key(each) for each in args)
+    if key not in _RESULTS:
+        if len(_RESULTS) == MOST_RESULTS:
+            del _RESULTS[next(iter(_RESULTS))]
+        _RESULTS[key] = program(text, "interpreter").run(entry, _copies(args))[0]
+    return _copies(_RESULTS[key])
+
+
+MOST_RESULTS = 200
+_RESULTS: dict[Hashable, list[Any]] = {}
+
+
+def _key(value: Any) -> Hashable:
+    """What tells an argument from others: zeros with a sign differ, and so do types."""
+    array = np.asarray(value)
+    return type(value), array.dtype.str, array.shape, array.tobytes()
 
 
 def kernel_names(program: Program, entry: str = "main") -> list[str]:
@@ -70,5 +85,5 @@ def agree(program: Program, entry: str, args: Sequence[Any], wanted: Sequence[An
 
 
 def _copies(args: Sequence[Any]) -> list[Any]:
-    """The arguments, of which a program may consume arrays."""
+    """Arguments, of which a program may consume arrays, or results."""
     return [each.copy() if isinstance(each, np.ndarray) else each for each in args]

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.emit import opencl
+from runelift.codegen.emit.opencl import MOST_BRACES
 from runelift.frontend.depth import MOST_LEVELS
 from runelift.frontend.load import check
 from runelift.ir.base.errors import CompilerLimitation
@@ -41,9 +43,14 @@ IN_KERNELS: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.sweep(keep=["match", "-40-"])
+@pytest.mark.parametrize(("levels", "braces"), [(260, MOST_BRACES), (40, 20)])
 @pytest.mark.parametrize("construct", IN_KERNELS)
-def test_blocks_of_a_kernel_deeper_than_braces(construct: str) -> None:
-    text = HEAD + f"(map (\\x -> {IN_KERNELS[construct](260)}) [x, x + 247, x + 500])[1]"
+def test_blocks_of_a_kernel_deeper_than_braces(construct: str, levels: int, braces: int,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencl, "MOST_BRACES", braces)
+    inside = IN_KERNELS[construct](levels)
+    text = HEAD + f"(map (\\x -> {inside}) [x, x + {levels - 13}, x + 500])[1]"
     program = runelift.compile(text)
     wanted = runelift.compile(text, device="interpreter").main(7)
     assert program.main(7) == wanted

@@ -127,6 +127,7 @@ def wing(module: str) -> str:
                key=len, default="runelift")
 
 
+@cache
 def room(module: str) -> str:
     """The package of a module; modules beside packages are rooms of their own."""
     package = module.rpartition(".")[0]

@@ -30,18 +30,19 @@ from tests.random_programs.scans import SCANS
 from tests.random_programs.updates import UPDATES
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "160"))
-CHUNK = 25
+CHUNK = 12
 RAGGED_PROGRAMS = int(os.environ.get("RUNELIFT_RAGGED_PROGRAMS", "150"))
 SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "12"))
 
 
-@pytest.mark.sweep(every=7)
+@pytest.mark.sweep(every=14)
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))
 def test_random_programs_mean_the_same_in_every_version(first: int, simulator: str) -> None:
     for seed in range(first, min(first + CHUNK, PROGRAMS)):
         check(NESTS, seed, simulator)
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.skipif(not any(d.kind is DeviceKind.CPU and d.problem is None for d in find_devices()),
                     reason="no OpenCL for the processor is installed")
 @pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 50))
@@ -50,25 +51,25 @@ def test_random_programs_on_wider_arrays(seed: int) -> None:
     check(nests(LARGE), seed, device)
 
 
-@pytest.mark.sweep(every=4)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize("seed", range(1, 1 + SEEDS // 2))
 def test_random_groups(seed: int) -> None:
     check(GROUPS, seed, "pocl")
 
 
-@pytest.mark.sweep(every=4)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_scans(seed: int) -> None:
     check(SCANS, seed, "pocl")
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize("seed", range(58, 58 + SEEDS))  # these miss conditions of in_place.py
 def test_random_updates(seed: int) -> None:
     check(UPDATES, seed, "pocl")
 
 
-@pytest.mark.sweep(every=6)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("first", range(0, SEEDS * 3, 3))
 def test_random_halves(first: int) -> None:
     for seed in range(first, first + 3):

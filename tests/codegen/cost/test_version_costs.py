@@ -78,6 +78,12 @@ def loaded(path: Path | None, device: str) -> LoadedProgram:
     return modelled(compile_source(source), DEVICES[device])
 
 
+@cache
+def loaded_again() -> LoadedProgram:
+    """The program above, compiled anew."""
+    return modelled(compile_source(Source("costs.fut", PROGRAM)), DEVICES["h200"])
+
+
 def predicted(program: LoadedProgram, entry: str, *sizes: int) -> Prediction:
     """The cost of a call; the sizes and scalars of the entry point get these numbers in turn."""
     interface = program.interface(entry)
@@ -187,8 +193,7 @@ def test_unknown_bounds_are_no_facts() -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_texts_are_the_same_whenever_they_are_made(entry: str) -> None:
     plan = loaded(None, "h200").executable(entry).plan
-    again = compile_source(Source("costs.fut", PROGRAM))
-    other = modelled(again, DEVICES["h200"]).executable(entry).plan
+    other = loaded_again().executable(entry).plan
     for one in (with_costs(plan), other):
         sites, others = ([step for step in all_steps(each.steps) if isinstance(step, Choose)]
                          for each in (plan, one))

@@ -178,7 +178,7 @@ HANDED = {"kept": 1, "used": 1, "both": 2, "nested": 1, "across": 0, "last": 0}
 def loops() -> dict[str, Program]:
     return {"interpreter": program_of(LOOPS, "interpreter"),
             "oclgrind": program_of(LOOPS, "oclgrind"),
-            "Portable": program_of(LOOPS, "Portable", interleaves=True)}
+            "Portable": program_of(LOOPS, "Portable", interleaves=True, optimised_size=0)}
 
 
 @pytest.mark.sweep(every=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from runelift.ir.base.errors import ProgramFailure
 from runelift.ir.imp.traverse import statements
 from runelift.runtime.tools.races.checks import RaceChecks
 
+ROOT = Path(__file__).parents[3]
 SOURCE = r"""
 entry before [n] (ks: [n]i64): [n]i64 =
   map (\k -> let k = assert (k > 0) k in loop s = 20 while s > 0 do s - k) ks
@@ -83,6 +85,8 @@ import numpy as np
 import runelift
 from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.versions.forest import plans
+from tests import pocl_declarations
+pocl_declarations.install()
 program = runelift.compile({SOURCE!r}, device=sys.argv[1])
 for entry in sys.argv[2:]:
     for force in plans(program.tree.entry(entry)):
@@ -103,7 +107,7 @@ def test_a_loop_is_left_where_a_check_fails(simulator: str, device: str,
     Rows of wrong lengths fail before any version runs on them.
     """
     done = subprocess.run([sys.executable, "-c", RUN, device, *entries], capture_output=True,
-                          text=True, timeout=100, check=True)
+                          text=True, timeout=100, check=True, cwd=ROOT)
     lines = done.stdout.splitlines()
     assert len(lines) == runs
     assert {tuple(line.split()[1:]) for line in lines} == {("failed",)}

@@ -11,6 +11,7 @@ import runelift
 from runelift.codegen.plan import plan
 from runelift.runtime.versions.forest import plans
 from tests.codegen.harness import in_lockstep_or_not
+from tests.programs import expected, program
 from tests.replays import results_agree
 
 STEPS = """
@@ -56,12 +57,11 @@ def programs() -> dict[str, runelift.Program]:
 @pytest.mark.parametrize("device", ["oclgrind", "Portable", "as it is"])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_results(programs: dict[str, runelift.Program], device: str, entry: str) -> None:
-    meaning = runelift.compile(SOURCE, device="interpreter")
     for shape in ((3, 5), (2, 91)):
         xss = np.random.default_rng(7).integers(-9, 9, shape).astype(np.int32)
-        expected, _ = meaning.run(entry, [xss.copy(), np.int64(2)])
+        args = [xss, np.int64(2)]
         results_agree(programs[device], entry, [xss.copy(), np.int64(2)],
-                      [np.asarray(e) for e in expected])
+                      [np.asarray(e) for e in expected(SOURCE, entry, args)])
 
 
 def test_both_loops_run_in_the_row_of_the_result() -> None:
@@ -88,14 +88,13 @@ entry main [m][n] (is: [n]i64) (vs: [n]i64) (xss: [m][n]i64) (yss: [m][n]i64) =
 
 @pytest.mark.parametrize("device", ["oclgrind", "Portable", "as it is"])
 def test_an_array_is_changed_in_place_once(device: str) -> None:
-    meaning = runelift.compile(TWICE, device="interpreter")
-    assert re.search(r"into \((\w+)\).*?into \(\1\)", meaning.source("opt"), re.S)
+    source = program(TWICE, "interpreter").source("opt")
+    assert re.search(r"into \((\w+)\).*?into \(\1\)", source, re.S)
     args = [np.array([-1, 2, 0, 1]), np.array([0, 4, 3, -3]),
             np.array([[-1, -4, -2, 0], [-3, 4, 0, 3], [2, 4, -4, -2]]),
             np.array([[-3, 2, 0, 1], [-3, -3, 1, -3], [-4, -2, 4, 1]])]
-    expected, _ = meaning.run("main", args)
-    program = in_lockstep_or_not(TWICE)[device]
-    for force in plans(program.tree.entry("main")):
-        found, _ = program.run("main", args, force=force)
-        for one, other in zip(found, expected, strict=True):
+    wanted, found_by = expected(TWICE, "main", args), in_lockstep_or_not(TWICE)[device]
+    for force in plans(found_by.tree.entry("main")):
+        found, _ = found_by.run("main", args, force=force)
+        for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other)

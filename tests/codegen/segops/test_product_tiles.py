@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.ir.base.files import read_source
-from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.devices.limits import ShareLimits
 from runelift.runtime.geometry.launch_geometry import SHAPES
 from runelift.runtime.geometry.product_tile import (
@@ -110,10 +107,9 @@ def test_blocks(text: str, size: tuple[int, int, int], blocks: Blocks,
 @pytest.mark.parametrize("slabs", [1, 2])
 @pytest.mark.parametrize("size", [(4, 6, 5), (5, 7, 4), (3, 1, 2)])
 def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs: int, across: int,
-                                               depth: int, tmp_path: Path) -> None:
+                                               depth: int) -> None:
     """The interpreter of kernels finds it if there is a barrier too few."""
-    (tmp_path / "product.fut").write_text(PRODUCT)
-    code = compile_source(read_source(tmp_path / "product.fut"), policy="all").plan("main")
+    code = programs.compiled(PRODUCT).plan("main")
     n, m, p = size
     rng = np.random.default_rng(n)
     xss, yss = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((n, m), (m, p)))
@@ -243,10 +239,9 @@ def test_strips_of_several_rows(text: str, size: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("slabs", [1, 2])
-def test_nobody_overwrites_steps_of_several_dimensions(slabs: int, tmp_path: Path) -> None:
+def test_nobody_overwrites_steps_of_several_dimensions(slabs: int) -> None:
     """The interpreter of kernels finds it if there is a barrier too few."""
-    (tmp_path / "convolution.fut").write_text(CONVOLUTION)
-    code = compile_source(read_source(tmp_path / "convolution.fut"), policy="all").plan("main")
+    code = programs.compiled(CONVOLUTION).plan("main")
     rng = np.random.default_rng(0)
     x, ker = (rng.integers(-4, 5, shape).astype(np.int32)
               for shape in ((1, 2, 3, 5), (5, 2, 3, 2)))

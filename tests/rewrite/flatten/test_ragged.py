@@ -25,8 +25,8 @@ from tests.codegen import harness
 
 LENGTHS = {
     "none": [], "one": [5], "empty": [0], "all empty": [0] * 9, "ones": [1] * 40,
-    "empty at the ends": [0, 0, 7, 0, 3, 1, 0, 0], "huge": [1, 0, 3000, 2, 0, 1],
-    "ascending": list(range(40)), "equal": [32] * 6, "alternating": [0, 500] * 5,
+    "empty at the ends": [0, 0, 7, 0, 3, 1, 0, 0], "huge": [1, 0, 2100, 2, 0, 1],
+    "ascending": list(range(40)), "equal": [32] * 6, "alternating": [0, 300] * 5,
 }
 PROGRAMS: dict[str, str] = {
     "csr": """entry main [r][k][n] (start: [r]i64) (len: [r]i64) (cols: [k]i64) (vals: [k]f32)
@@ -165,7 +165,7 @@ def arguments(name: str, lengths: list[int]) -> list[Any]:
 
 
 def cases() -> list[Any]:
-    return [pytest.param(name, id=name, marks=[] if number < 4 else [pytest.mark.sweep(every=4)])
+    return [pytest.param(name, id=name, marks=[] if number < 4 else [pytest.mark.sweep(every=6)])
             for number, name in enumerate(PROGRAMS)]
 
 

@@ -47,9 +47,9 @@ NESTS: dict[str, str] = {
              "(s + i64.sum (map (% 3) (iota t)), t / 3)).0) ks",
     "loop in loop": "map (\\k -> loop s = 0 for i < k % 7 do loop t = s for j < i do "
                     "t + i64.sum (map (* (j + 1)) (iota (k % 5)))) ks",
-    "recursion": "map folded ks",
-    "calls side by side": "map twice ks",
     "recursion of arrays": "map (\\k -> i64.sum (sorted (map (\\i -> i * 7 % 31) (iota k)))) ks",
+    "calls side by side": "map twice ks",
+    "recursion": "map folded ks",
     "flatmap": "let [q] (_, _, _, vs: [q]i64) = flatmap' (\\k -> map (* k) (iota k)) ks in vs",
     "flatmap of kept rows": "let [q] (_, _, _, vs: [q]i64) = "
                             "flatmap' (\\k -> filter (\\i -> i % 3 == 1) (iota k)) ks in vs",

@@ -145,6 +145,7 @@ def test_every_version_agrees_with_the_interpreter(name: str) -> None:
         assert agree(program(PROGRAMS[name]), "main", [xs], wanted)
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_every_version_agrees_on_a_processor_taken_for_a_gpu(name: str) -> None:
     found = gpu(PROGRAMS[name])
@@ -153,6 +154,7 @@ def test_every_version_agrees_on_a_processor_taken_for_a_gpu(name: str) -> None:
         assert agree(found, "main", [xs], expected(PROGRAMS[name], "main", [xs]))
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("patience", [0, 1 << 20], ids=["two passes", "one pass"])
 @pytest.mark.parametrize("interleave", [False, True])
 @pytest.mark.parametrize("name", sorted((JOINED | TURNED).keys() - {"rows", "moved", "chain"}))

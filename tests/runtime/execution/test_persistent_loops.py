@@ -155,7 +155,7 @@ class Spied(Device):
 
 @pytest.fixture(scope="module")
 def device(installed: DeviceInfo) -> Spied:
-    return Spied(replace(installed, coherent=True), PROBES)
+    return Spied(replace(installed, coherent=True, optimised_size=0), PROBES)
 
 
 @pytest.mark.sweep(every=5)

@@ -136,9 +136,14 @@ class KilledTuning:
         tuner.communicate()
         if time.monotonic() - killed > LEFT_SECONDS:
             yield "a process holds the output"
-        time.sleep(max(0.0, killed + LEFT_SECONDS - time.monotonic()))
-        if left := processes(self.mark):
+        if left := self.left(killed):
             yield f"processes are left: {left}"
+
+    def left(self, killed: float) -> list[int]:
+        """The processes that are left so long after it was killed, or ended."""
+        while (found := processes(self.mark)) and time.monotonic() < killed + LEFT_SECONDS:
+            time.sleep(0.02)
+        return found
 
     def kill_in_write(self, number: int) -> Iterator[str]:
         """Kill it in a write of its log; the result is all that is wrong then."""
@@ -146,8 +151,7 @@ class KilledTuning:
         runs, lines = len(self.logged()), self.text().count("\n")
         if runs not in (lines, lines + 1):
             yield f"the log has {runs} runs in {lines} lines: {said}"
-        time.sleep(LEFT_SECONDS)
-        if left := processes(self.mark):
+        if left := self.left(time.monotonic()):
             yield f"processes are left: {left}"
 
     def finish(self) -> Iterator[str]:
@@ -171,8 +175,7 @@ class KilledTuning:
             yield f"runs are lost: {len(before)} were {len(after)} later; changed: {changed[:1]}"
         if not Path(f"{self.program}.tuning").exists():
             yield "no tuning file"
-        time.sleep(LEFT_SECONDS)
-        if left := processes(self.mark):
+        if left := self.left(time.monotonic()):
             yield f"processes are left: {left}"
         if strays := [each.name for each in self.folder.glob(f"{self.program.name}.*")
                       if each.suffix not in (".tuning", ".log", ".json")]:

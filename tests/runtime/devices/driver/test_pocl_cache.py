@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -74,6 +75,14 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of PoCL after a script."""
+    found = Machine(tmp_path_factory.mktemp("kernels"))
+    assert found.script().returncode == 0
+    return found.kernels
 
 
 RUN = ("run", "p.fut", "-i", "in")
@@ -170,9 +179,10 @@ def test_a_script_after_a_script_that_a_damaged_cache_ended(machine: Machine) ->
 @pytest.mark.parametrize("end", [
     "os.kill(os.getpid(), signal.SIGKILL)", "os._exit(3)",
     "ctypes.string_at(0)"])
-def test_scripts_that_end_otherwise_leave_the_cache(end: str, machine: Machine) -> None:
+def test_scripts_that_end_otherwise_leave_the_cache(end: str, machine: Machine, kernels: Path
+                                                     ) -> None:
     """Somebody kills them, or native code of their own fails."""
-    assert machine.script().returncode == 0
+    shutil.copytree(kernels, machine.kernels)
     done = machine.script(then=f"import ctypes, os, signal\n{end}")
     assert done.returncode in (3, -signal.SIGKILL, -signal.SIGSEGV)
     assert list((machine.kernels / crash_marks.FOLDER).iterdir())
@@ -183,8 +193,8 @@ def test_scripts_that_end_otherwise_leave_the_cache(end: str, machine: Machine) 
 
 
 @needs_pocl
-def test_a_script_that_asks_python_for_traces_gets_them(machine: Machine) -> None:
-    assert machine.script().returncode == 0
+def test_a_script_that_asks_python_for_traces_gets_them(machine: Machine, kernels: Path) -> None:
+    shutil.copytree(kernels, machine.kernels)
     machine.damage()
     done = machine.script("import faulthandler\nfaulthandler.enable()")
     assert done.returncode < 0

@@ -446,7 +446,7 @@ def test_a_program_that_is_too_large_has_a_code(run: Run, tmp_path: Path) -> Non
     assert (found.status, "error[too-large]: Not supported: " in found.err) == (2, True)
     found = run("explain", path, "--json")
     (error,) = json.loads(found.out)["errors"]
-    assert (found.status, error["code"], error["line"]) == (2, "too-large", 8)
+    assert (found.status, error["code"], error["line"]) == (2, "too-large", 7)
 
 
 def test_a_failure_shows_its_line(run: Run, tmp_path: Path) -> None:

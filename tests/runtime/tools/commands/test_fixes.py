@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from runelift.ir.base.errors import Diagnostic, Replacement
-from runelift.ir.base.source import Source
-from runelift.runtime.tools.commands.check import diagnostics_of
+from runelift.ir.base.errors import Replacement
 from runelift.runtime.tools.commands.cli import main
-
-ERRORS = Path(__file__).parents[3] / "errors"
-
-
-def said(text: str) -> list[Diagnostic]:
-    """What is wrong with a program."""
-    return diagnostics_of(Source("a.fut", text))
+from tests.wrong_programs import PROGRAMS, diagnostics
 
 
-def replacements() -> Iterator[tuple[str, str, Diagnostic, Replacement]]:
-    """The hints with a text about the wrong programs of the collection."""
-    for path in sorted(ERRORS.glob("*.fut")):
-        text = path.read_text()
-        yield from ((path.stem, text, each, hint) for each in said(text)
-                    for hint in each.hints if isinstance(hint, Replacement))
-
-
-CASES = list(replacements())
-
-
-@pytest.mark.parametrize(("text", "found", "hint"), [case[1:] for case in CASES],
-                         ids=[f"{name}-{hint.new}" for name, _, _, hint in CASES])
-def test_what_a_hint_writes_cures_its_error(text: str, found: Diagnostic,
-                                            hint: Replacement) -> None:
-    span = hint.span or found.span
-    new = text[:span.start] + hint.new + text[span.end:]
-    behind = span.end <= found.span.start
-    start = found.span.start + (len(new) - len(text)) * behind
-    left = [(each.code, each.message, each.span.start) for each in said(new)]
-    assert (found.code, found.message, start) not in left
+@pytest.mark.sweep(every=4)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_hint_writes_cures_its_error(name: str) -> None:
+    text = PROGRAMS[name]
+    for found in diagnostics(text):
+        for hint in found.hints:
+            if not isinstance(hint, Replacement):
+                continue
+            span = hint.span or found.span
+            new = text[:span.start] + hint.new + text[span.end:]
+            behind = span.end <= found.span.start
+            start = found.span.start + (len(new) - len(text)) * behind
+            left = [(each.code, each.message, each.span.start) for each in diagnostics(new)]
+            assert (found.code, found.message, start) not in left, hint.new
 
 
 def test_collection_has_hints_of_all_kinds() -> None:
-    assert {found.code for _, _, found, _ in CASES} >= {
+    assert {found.code for text in PROGRAMS.values() for found in diagnostics(text)
+            if any(isinstance(hint, Replacement) for hint in found.hints)} >= {
         "syntax-error", "unknown-name", "unknown-field", "type-mismatch", "size-mismatch",
         "type-arguments", "unknown-type", "not-a-function"}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,13 @@ from urllib.parse import unquote
 
 import pytest
 
-from runelift.frontend.load import check
 from runelift.ir.base.codes import CODES
-from runelift.ir.base.errors import Diagnostic, ProgramError, ProgramWarning, Replacement
-from runelift.ir.base.source import Source
+from runelift.ir.base.errors import Diagnostic, Replacement
 from runelift.runtime.compilation.diagnostics import diagnostic_json
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.commands.sarif_output import ROOT, sarif_log
+from tests.wrong_programs import PROGRAMS, diagnostics
 
-PROGRAMS = {path.stem: path.read_text()
-            for path in sorted((Path(__file__).parents[3] / "errors").glob("*.fut"))}
 WRONG = """\
 def mean (x: i64) (y: i64): f32 = (x + y) / 2
 def f (x: i32): i32 = #[inlin] x + )
@@ -31,18 +27,6 @@ module m = {
   def a = (
 }
 """
-
-
-def diagnostics(text: str) -> list[Diagnostic]:
-    """The errors and warnings of a program."""
-    errors: tuple[Diagnostic, ...] = ()
-    with warnings.catch_warnings(record=True, action="always") as seen:
-        try:
-            check(Source("t.fut", text))
-        except ProgramError as error:
-            errors = error.diagnostics
-    return [*errors, *(each.message.diagnostic for each in seen
-                       if isinstance(each.message, ProgramWarning))]
 
 
 def log(text: str) -> dict[str, Any]:
@@ -145,8 +129,9 @@ def test_fixes_cure_their_errors() -> None:
                  "module mod = { def x = 1i32 }\ndef f (y: i32): i32 = mod.y + mot.x\n",
                  "def f (x: i32) (y: i32): i64 = 2 * (x - y) * 3\n",
                  "def f (x: i32) (y: i32): bool = if x - y then true else false\n",
-                 *PROGRAMS.values(), *(each.wrong for each in CODES.values()
-                                       if each.suffix == ".fut")):
+                 "type point = i32\ndef f (values: pont): i32 = values\n",
+                 "def f (values: i32): i32 = valeus\n",
+                 *(each.wrong for each in CODES.values() if each.suffix == ".fut")):
         for found in diagnostics(text) if "import" not in text else ():
             new = fixed(text, found)
             if new is None:

@@ -77,7 +77,7 @@ def test_one_of_several_is_any_that_was_drawn_at_random() -> None:
 def test_a_search_finds_in_one_program_what_is_predicted_to_be_the_best() -> None:
     def search(predict: Any) -> ScheduleSearch:
         found = ScheduleSearch(drawing(), Known(), predict, ["square", "odd"], 5,
-                               SchedulePolicy(ranked=40))
+                               SchedulePolicy(ranked=24))
         found.run()
         return found
 

@@ -40,6 +40,7 @@ from runelift.runtime.tools.commands.schedule_search import (
     with_most_datasets,
     without_unused,
 )
+from runelift.runtime.tools.commands.tuning_options import EFFORTS
 from runelift.runtime.tools.commands.tuning_request import SearchedSchedules, TuningResult
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements
@@ -421,7 +422,11 @@ def test_a_result_of_more_datasets_is_kept_where_time_ends_after_schedules_were_
 
 
 def test_autotune_searches_and_its_file_gives_the_same_kernels(
-        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        tmp_path: Path, capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    quick, few = EFFORTS["quick"], SchedulePolicy(ranked=12)
+    monkeypatch.setitem(EFFORTS, "quick", replace(
+        quick, policy=replace(quick.policy, schedules=few)))
     path = tmp_path / "product.fut"
     path.write_text(PRODUCT)
     assert main(["autotune", str(path), "--schedules", "2", "--device", "pocl", "--time-limit",
