@@ -140,6 +140,8 @@ class _Coarsener:
         self.written = written_by(code)
         self.varying = varying(code, (index for index, _ in lanes.indices))
         self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+        while shared := self._shared(self._split(code)) - self.varying:
+            self.varying = varying(code, self.varying | shared)
         self.sums = {index: Sum.of(index) for index, _ in lanes.indices}
         code = self._summed(code)
         self.items = self._split(code)
@@ -202,7 +204,24 @@ class _Coarsener:
                     items[-1].stms.append(stm)  # type: ignore[union-attr]
         return items
 
-    # Variables that several runs need
+    # Variables
+
+    def _shared(self, items: Sequence[_Item]) -> set[VName]:
+        """The variables that a lane would find as another lane has left them.
+
+        A run assigns them, and reads them before.  Or a statement reads them that is executed once.
+        """
+        if self.assigned <= self.varying:
+            return set()
+        found, once, changed = set[VName](), set[VName](), set[VName]()
+        for run in _runs(items):
+            read, _ = _read_first(run.stms)
+            names = {s.name for s in statements(run.stms) if isinstance(s, imp.Assign)}
+            found |= read & names
+            changed |= names
+        for stm in _single(items):
+            once |= {name for exp in expressions(stm) for name in variables(exp)}
+        return found | (once & changed)
 
     def _find_crossing(self, code: Sequence[Stm]) -> None:
         runs = [_touched(run.stms) for run in _runs(self.items)]
@@ -352,6 +371,34 @@ def _runs(items: Sequence[_Item]) -> Iterator[_Run]:
                 yield item
             case _LoopAround(_, inside):
                 yield from _runs(inside)
+
+
+def _single(items: Sequence[_Item]) -> Iterator[Stm]:
+    """The statements that are executed once for all lanes, without loops."""
+    for item in items:
+        match item:
+            case _LoopAround(_, inside):
+                yield from _single(inside)
+            case imp.Declare() | imp.Assign():
+                yield item
+
+
+def _read_first(stms: Sequence[Stm], known: Set[VName] = frozenset()
+                ) -> tuple[set[VName], set[VName]]:
+    """The names that statements may read before they set them, and the names that are set then.
+
+    The names ``known`` are set before.
+    """
+    read, done = set[VName](), set(known)
+    for stm in stms:
+        read |= {name for exp in expressions(stm) for name in variables(exp)} - done
+        inner = [_read_first(block, done) for block in blocks(stm)]
+        read = read.union(*(names for names, _ in inner))
+        if isinstance(stm, imp.Declare | imp.Assign):
+            done.add(stm.name)
+        elif isinstance(stm, imp.If) and len(inner) > 1:
+            done |= set.intersection(*(names for _, names in inner))
+    return read, done
 
 
 def _touched(stms: Sequence[Stm]) -> set[VName]:

@@ -201,6 +201,39 @@ def test_segments_that_have_what_is_their_own_are_left_alone(text: str) -> None:
         np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
 
 
+STATES = {
+    "while": "(loop (s, k) = (y, y) while k > 0 do (x, k / 2)).0",
+    "while that adds": "(loop (s, k) = (y, y) while k > 0 do (s + x, k - 1)).0",
+    "branch in a loop": "(loop (s, k) = (0, y) for i < 3 do "
+                        "if k > i32.i64 i then (s + x, k / 2) else (s, k + 1)).0",
+    "while in a loop": "(loop (s, k) = (x, y) for _i < 2 do "
+                       "(loop (s, k) = (s, k) while k > 1 do (s * x + k, k - 2))).0",
+    "branch with a loop": "let c = if y > 1 then loop c = 0 for i < i64.i32 y do c + i32.i64 i * y "
+                          "else y in c * x + c",
+    "branches in turn": "(loop (s, k) = (x, 1) for i < 4 do "
+                        "let s = if k > 2 then s + x * k else s - x "
+                        "let k = if i32.i64 i < y then (loop k = k for _j < i do k * 2) else 1 "
+                        "in (s, k)).0",
+}
+"""Elements of segment ``x`` at ``y`` with variables that are equal in all segments."""
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_variables_that_are_equal_in_all_segments_change_once_for_each(name: str) -> None:
+    """Else a segment begins with what the loop of the segment before it has left."""
+    text = f"""
+    entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n]i32 =
+      map (\\x -> i32.sum (map (\\y -> {STATES[name]}) ys)) xs"""
+    program = programs.program(text)
+    assert coarse_spaces(program)
+    args = inputs([(9,), (7,)], np.int32)
+    expected = programs.expected(text, "main", args)
+    for force in plans(program.tree.entry("main")):
+        for setting in SETTINGS:
+            actual, _ = program.run("main", args, force=force, thresholds=chosen(program, setting))
+            np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
+
+
 GUARDED = """
 entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32): [n][m]f32 =
   tabulate_2d n m (\\i j -> f32.sum (tabulate p (\\k -> f32.sum (tabulate q (\\l ->
