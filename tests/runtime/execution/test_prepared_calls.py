@@ -284,8 +284,8 @@ def test_sizes_in_turn_set_no_arguments_again(text: str) -> None:
     assert len(prepared(program, "main")) == len(SIZES)
     for each in bound:
         assert isinstance(each, BoundCommands)
-        each.full.clear()
-        each.moved.clear()
+        each.all.full.clear()
+        each.all.moved.clear()
     for _ in range(2):
         for xs, want in zip(there, expected, strict=True):
             got = program.main(xs, device_arrays=True)
@@ -412,7 +412,7 @@ def test_buffers_take_turns(free: Program) -> None:
         if k % 5 == 4:
             np.testing.assert_array_equal(program.main(1, xs[:100]).shape, [100])
         for call in prepared(program, "main").values():
-            moved += sum(isinstance(each, BoundCommands) and len(each.moved) < len(each.full)
+            moved += sum(isinstance(each, BoundCommands) and len(each.all.moved) < len(each.all.full)
                          for each in call.commands._bound.values())
     assert moved
 
