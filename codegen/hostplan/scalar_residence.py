@@ -151,6 +151,8 @@ class _Needs:
     needed: set[VName] = field(default_factory=set)
     sources: dict[VName, set[VName]] = field(default_factory=dict)
     """The scalars from which each scalar that the host can compute is computed."""
+    starts: dict[VName, set[VName]] = field(default_factory=dict)
+    """The names that say where the elements of each view are, or what they are."""
 
     def closed(self) -> frozenset[VName]:
         """The needed names, their sources, and the scalars that depend on these names alone."""
@@ -189,6 +191,8 @@ class _Needs:
 
     def statement(self, stm: ir.Stm) -> None:
         exp = stm.exp
+        if isinstance(exp, ir.VIEWS):
+            self._places(stm.pat[0], exp)
         match exp:
             case ir.PrimOp(args=args) if not exp.may_trap:
                 self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
@@ -236,6 +240,12 @@ class _Needs:
                     self.body(version.body)
             case _:
                 self.inside(exp)
+
+    def _places(self, param: ir.Param, exp: ir.Exp) -> None:
+        """Note where a view has its elements; the host needs that to read one of them."""
+        names = free_vars(exp)
+        starts = names.union(*(self.starts.get(name, ()) for name in names)) - self.starts.keys()
+        (self.sources if isinstance(param.type, Prim) else self.starts)[param.name] = starts
 
     def _slices(self, dims: Iterable[object], checked: bool) -> None:
         for dim in dims:

@@ -8,6 +8,7 @@ import pytest
 import runelift
 from runelift.codegen.hostplan.arrays import LITERAL_ELEMENTS
 from runelift.codegen.plan.plan import kernels
+from runelift.ir.interpret import interpret
 
 REDUCED = "entry main [n] (xs: [n]f32): [n]f32 = {}"
 DEFERRED = {
@@ -75,3 +76,26 @@ def test_scalars_are_put_into_an_array_by_few_kernels(count: int, simulator: str
     found, _ = program.run("main", [xs, np.int32(3)])
     want = [9 if k % 3 == 1 else k - 3 if k % 3 else k for k in range(count)]
     np.testing.assert_array_equal(found[0], np.array(want, np.int32))
+
+
+PLACES = {
+    "a slice": "let ys = #[unsafe] xs[s:s + 3] in if ys[1] > 3 then map (+ 1) xs else xs",
+    "a slice of a slice": "let ys = #[unsafe] xs[s:s + 4] let zs = #[unsafe] ys[t:t + 2] "
+                          "in if zs[1] > 3 then map (+ 1) xs else xs",
+    "a reshaped slice": "let ys = #[unsafe] (unflatten (xs :> [4 * 2]i32))[s:s + 2] "
+                        "in if (flatten ys)[3] > 3 then map (+ 1) xs else xs",
+    "a reversed slice": "let ys = reverse (#[unsafe] xs[s:s + 3]) "
+                        "in if ys[0] > 3 then map (+ 1) xs else xs",
+}
+"""Elements of views, which the host reads; kernels compute where the views begin."""
+
+
+@pytest.mark.parametrize("body", PLACES.values(), ids=PLACES)
+def test_the_host_reads_where_views_begin(body: str) -> None:
+    program = runelift.compile(f"""
+        entry main (ks: [3]i64) (xs: [8]i32): [8]i32 =
+          let s = i64.sum ks let t = i64.maximum ks in {body}""", tuning={})
+    for ks in ([0, 1, 0], [1, 1, 0], [0, 0, 0]):
+        args = [np.array(ks), np.array([1, 5, 2, 9, 3, 3, 8, 0], np.int32)]
+        (expected,) = interpret(program.compiled.core, "main", args)
+        np.testing.assert_array_equal(program.main(*args), expected)

@@ -412,8 +412,9 @@ def test_buffers_take_turns(free: Program) -> None:
         if k % 5 == 4:
             np.testing.assert_array_equal(program.main(1, xs[:100]).shape, [100])
         for call in prepared(program, "main").values():
-            moved += sum(isinstance(each, BoundCommands) and len(each.all.moved) < len(each.all.full)
-                         for each in call.commands._bound.values())
+            bound = [each.all for each in call.commands._bound.values()
+                     if isinstance(each, BoundCommands)]
+            moved += sum(len(each.moved) < len(each.full) for each in bound)
     assert moved
 
 
