@@ -225,12 +225,12 @@ class Sums:
         if index is None or loop is None or not loop.announced:
             return executed, 0
         flat = self.forms.resolved(self.forms.unclamped(index))
-        varies = self.forms.varies(flat)
+        atoms, varies = flat.atoms(), self.forms.varies(flat)
         if loop.item not in varies and all(
                 each.kind != "element" or each.number <= loop.before_body for each in varies):
             return graph.least(executed, loop.outer), 0
-        if loop.item not in flat.atoms() or any(
-                each.kind == "element" and loop.item in each.varies for each in flat.atoms()):
+        if loop.item not in atoms or any(
+                each.kind == "element" and loop.item in each.varies for each in atoms):
             return executed, 0
         part: Expr = 1
         for frame in (loop, *self._unrolled(index, here)[1]):

@@ -140,7 +140,8 @@ class _Coarsener:
         self.written = written_by(code)
         self.varying = varying(code, (index for index, _ in lanes.indices))
         self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
-        while shared := self._shared(self._split(code)) - self.varying:
+        while not self.assigned <= self.varying and (
+                shared := self._shared(self._split(code)) - self.varying):
             self.varying = varying(code, self.varying | shared)
         self.sums = {index: Sum.of(index) for index, _ in lanes.indices}
         code = self._summed(code)
@@ -211,17 +212,13 @@ class _Coarsener:
 
         A run assigns them, and reads them before.  Or a statement reads them that is executed once.
         """
-        if self.assigned <= self.varying:
-            return set()
-        found, once, changed = set[VName](), set[VName](), set[VName]()
+        found, changed = set[VName](), set[VName]()
         for run in _runs(items):
             read, _ = _read_first(run.stms)
             names = {s.name for s in statements(run.stms) if isinstance(s, imp.Assign)}
             found |= read & names
             changed |= names
-        for stm in _single(items):
-            once |= {name for exp in expressions(stm) for name in variables(exp)}
-        return found | (once & changed)
+        return found | (changed & _read(_single(items)))
 
     def _find_crossing(self, code: Sequence[Stm]) -> None:
         runs = [_touched(run.stms) for run in _runs(self.items)]
@@ -383,6 +380,11 @@ def _single(items: Sequence[_Item]) -> Iterator[Stm]:
                 yield item
 
 
+def _read(stms: Iterable[Stm]) -> set[VName]:
+    """The scalars that statements read themselves, outside of their blocks."""
+    return {name for stm in stms for exp in expressions(stm) for name in variables(exp)}
+
+
 def _read_first(stms: Sequence[Stm], known: Set[VName] = frozenset()
                 ) -> tuple[set[VName], set[VName]]:
     """The names that statements may read before they set them, and the names that are set then.
@@ -391,12 +393,12 @@ def _read_first(stms: Sequence[Stm], known: Set[VName] = frozenset()
     """
     read, done = set[VName](), set(known)
     for stm in stms:
-        read |= {name for exp in expressions(stm) for name in variables(exp)} - done
+        read |= _read([stm]) - done
         inner = [_read_first(block, done) for block in blocks(stm)]
         read = read.union(*(names for names, _ in inner))
         if isinstance(stm, imp.Declare | imp.Assign):
             done.add(stm.name)
-        elif isinstance(stm, imp.If) and len(inner) > 1:
+        elif isinstance(stm, imp.If):
             done |= set.intersection(*(names for _, names in inner))
     return read, done
 

@@ -2,7 +2,7 @@
 
 Kernels that look at the lengths of rows are such commands; the host compares what they find.  They
 need not run again on arrays that have not changed.  The idea is that of inspector and executor,
-whose schedules are reused (Ponnusamy, Saltz and Choudhary 1993, Section 3).
+whose schedules are reused (Ponnusamy, Saltz and Choudhary 1993).
 """
 
 from __future__ import annotations

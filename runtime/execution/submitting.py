@@ -29,7 +29,7 @@ from runelift.runtime.execution.commands import (
 )
 from runelift.runtime.execution.delivery import Delivery, on_device
 from runelift.runtime.execution.device_array import DeviceArray, true_shape
-from runelift.runtime.execution.inspection import Inspected, inspection
+from runelift.runtime.execution.inspection import Inspected, Inspection, inspection
 from runelift.runtime.execution.persistent_loops import run_loop
 from runelift.runtime.execution.plan_forms import filled_late
 from runelift.runtime.execution.run import Ending, Run
@@ -432,23 +432,23 @@ class CommandBuffer:
     def bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> BoundCommands:
         """The captured commands as calls on these buffers."""
         self._forget()
-        bound = self._bound[key] = BoundCommands(
-            tuple(handles), self._late, self._steps(handles), BoundCalls({}))
-        bound.known = self._steps(handles, known=True) if self._inspection else bound.all
+        known = calls = self._calls(handles)
+        if self._inspection is not None:
+            known = self._calls(handles, self._inspection)
+        bound = self._bound[key] = BoundCommands(tuple(handles), self._late, calls, known)
         return bound
 
-    def _steps(self, handles: Sequence[Any], *, known: bool = False) -> BoundCalls:
-        """The calls for these buffers, without the inspection of arrays if these are ``known``."""
+    def _calls(self, handles: Sequence[Any], without: Inspection | None = None) -> BoundCalls:
+        """The calls for these buffers, ``without`` the commands of an inspection, if any."""
         commands = list(zip(self._commands, self._launchers, strict=True))
-        if known:
-            commands = [each for place, each in enumerate(commands) if place not in self._inspects]
+        if without is not None:
+            commands = [each for n, each in enumerate(commands) if n not in without.places]
         arguments = [(_kernel_of(each), _arguments(each, handles))
                      for each, _ in commands if isinstance(each, Launch)]
         last = dict(arguments)
         found = BoundCalls(last)
-        if known:
-            assert self._inspection is not None
-            found.add(partial(self.run.begin, fallible=self._inspection.fallible))
+        if without is not None:
+            found.add(partial(self.run.begin, fallible=without.fallible))
         before, left = dict[BoundKernel, LaunchArguments](), iter(arguments)
         for command, launch in commands:
             if isinstance(command, Launch):
