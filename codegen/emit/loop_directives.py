@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import statements
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -40,15 +38,6 @@ class LoopDirectives:
             return [UNROLL_FULLY]
         return ["PARTLY_UNROLLED"] if self._is_plain(loop.bound, loop.body) else []
 
-    def stays_rolled(self, loop: imp.For) -> bool:
-        """True if a loop of unknown length has a loop that is partly unrolled, and private arrays.
-
-        See ``ROLLED`` in the prelude.
-        """
-        return self._has_private and self.bound(loop.bound) is None and any(
-            isinstance(stm, imp.For) and self._is_plain(stm.bound, stm.body)
-            for stm in statements(loop.body))
-
     def bound(self, exp: Exp) -> int | None:
         """The value of a bound that is made of constants."""
         match exp:
@@ -58,10 +47,6 @@ class LoopDirectives:
                 values = [self.bound(arg) for arg in args]
                 return None if None in values else int(apply(op, Prim.I64, *values))
         return self._constant(exp)
-
-    @cached_property
-    def _has_private(self) -> bool:
-        return any(isinstance(stm, imp.DeclareArray) for stm in statements(self._kernel.body))
 
     def _is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
         """True for a loop of unknown length with a few simple statements."""

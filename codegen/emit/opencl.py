@@ -17,7 +17,7 @@ from runelift.codegen.emit.prelude import STORED, TYPES, linked
 from runelift.codegen.emit.signatures import FAILURE_ARGS, parameters, team_cells, uses_subgroups
 from runelift.codegen.emit.source_places import SourceOfStatements, annotated
 from runelift.codegen.passes.llvm_workarounds import has_truncation, wraps_around
-from runelift.codegen.passes.unrolling import splits_into_pieces
+from runelift.codegen.passes.unrolling import arrays_in_memory, splits_into_pieces
 from runelift.codegen.plan.origins import Origins
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
@@ -131,6 +131,11 @@ class _Printer(Expressions):
     def cuts(self) -> bool:
         """True if the kernel truncates any number, so that loop indices may wrap around."""
         return has_truncation(self.kernel.body)
+
+    @cached_property
+    def in_memory(self) -> frozenset[VName]:
+        """The private arrays that no compiler keeps in registers."""
+        return arrays_in_memory(self.kernel)
 
     def start(self) -> list[str]:
         """Declarations of a work-item's team, if there are teams, and of local arrays."""
@@ -253,7 +258,8 @@ class _Printer(Expressions):
                 return [f"{pad}{TYPES[prim]} {self.name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):
                 size = self.name(length) if isinstance(length, VName) else length
-                return [f"{pad}{TYPES[prim]} {self.name(v)}[{size}];"]
+                where = "IN_MEMORY " if v in self.in_memory else ""
+                return [f"{pad}{where}{TYPES[prim]} {self.name(v)}[{size}];"]
             case imp.Assign(v, value):
                 return [f"{pad}{self.name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value, prim):
@@ -335,8 +341,6 @@ class _Printer(Expressions):
                     lines += [f"{pad}DIFFERS({self.name(v)});" for v in self.carried(body)]
                 if self.cuts and wraps_around(index, body):
                     lines.append(f"{pad}GOES_ROUND")
-                if how == [] and self.directives.stays_rolled(stm):
-                    lines.append(f"{pad}ROLLED")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 self.separated = self.remains_loop(bound)

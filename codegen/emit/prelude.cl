@@ -32,12 +32,13 @@
 #define LARGELY_UNROLLED
 #endif
 
-// ROLLED: loops around loops that are partly unrolled.  If NVIDIA's compiler unrolls both, it takes
-// wrong elements of private arrays (driver 580.159, H200, 2026-11-30).
+// IN_MEMORY: private arrays that are not in registers.  NVIDIA's compiler takes wrong elements of
+// some of them in about one of 400 kernels (driver 580.159, H200, 2026-11-30), unless their accesses
+// stay as they are written.  That takes no longer.
 #ifdef NVIDIA
-#define ROLLED _Pragma("unroll 1")
+#define IN_MEMORY volatile
 #else
-#define ROLLED
+#define IN_MEMORY
 #endif
 
 // NVIDIA's compiler takes time that grows with the square of the code that it sees at once: what

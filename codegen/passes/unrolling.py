@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.dependence import assigned
 from runelift.ir.imp.traverse import (
     blocks,
     expressions,
@@ -78,6 +79,33 @@ def unroll_private_arrays(code: Sequence[Stm]) -> list[Stm]:
     if not unrolled or _size(code, unrolled, {}, MOST_UNROLLED_STATEMENTS) is None:
         return list(code)
     return [_whole(unrolled, stm) for stm in code]
+
+
+def arrays_in_memory(kernel: imp.Kernel) -> frozenset[VName]:
+    """The private arrays of which an index is known only when the kernel runs.
+
+    Other indices follow from constants of the build, and from loops whose bounds do.  Compilers
+    unroll such loops, and may keep these arrays in registers.
+    """
+    inside = statements(kernel.body)
+    own = {stm.name for stm in inside if isinstance(stm, imp.DeclareArray)}
+    if not own:
+        return frozenset()
+    known, changed = set(kernel.constants), assigned(kernel.body)
+
+    def follows(*exps: Exp) -> bool:
+        return all(isinstance(each, imp.Lit | imp.Apply | imp.Convert | imp.Select)
+                   or (isinstance(each, imp.Var) and each.name in known)
+                   for each in subexpressions(*exps))
+
+    for stm in inside:  # each variable before its uses
+        match stm:
+            case imp.For(index, start, bound, step) if follows(start, bound, step):
+                known.add(index)
+            case imp.Declare(name, _, init) if (init is not None and name not in changed
+                                                and follows(init)):
+                known.add(name)
+    return frozenset(mem for mem, index in _accesses(inside) if mem in own and not follows(index))
 
 
 def _accesses(inside: Sequence[Stm]) -> Iterator[tuple[VName, Exp]]:

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.passes.unrolling import MOST_UNROLLED_STATEMENTS, unroll_private_arrays
+from runelift.codegen.passes.unrolling import (
+    MOST_UNROLLED_STATEMENTS,
+    arrays_in_memory,
+    unroll_private_arrays,
+)
 from runelift.ir import imp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.names import Names, VName
@@ -112,6 +116,33 @@ def test_iterations_that_share_no_reads_are_compiled_by_themselves(simulator: st
     assert all(re.search(rf"< {index};", apart) for index in once)
     assert "NEXT_PIECE;" not in shared
     assert len(re.findall("#pragma unroll", shared)) == len(re.findall("#pragma unroll", apart))
+
+
+def indexed(code: Code, *body: imp.Stm) -> bool:
+    """True if the array of ``code`` is in memory in a kernel with a constant ``k``."""
+    kernel = imp.Kernel("kernel", (imp.BufferParam(code.x, Prim.I64, True),), (),
+                        (code.declaration, *body), constants=(code.k,))
+    return code.array in arrays_in_memory(kernel)
+
+
+def test_arrays_with_places_of_the_time_of_the_run_are_in_memory() -> None:
+    """Constants of the build, constant loops and what is computed from these are known before."""
+    c = Code()
+    i, j, n = imp.Var(c.i), VName("j", 90), VName("n", 91)
+    half = imp.Apply("quot", Prim.I64, (i, lit(2)))
+    found = imp.Load(c.x, lit(0), Prim.I64)
+    assert not indexed(c, c.store(), c.store(c.k))
+    assert not indexed(c, loop(c.i, lit(3), c.store(c.i)), loop(j, imp.Var(c.k), c.store(j, c.k)))
+    assert not indexed(c, loop(c.i, lit(3), imp.Declare(j, Prim.I64, half), c.store(j),
+                               loop(n, i, c.store(n))))
+    assert indexed(c, c.store(n))
+    assert indexed(c, loop(c.i, imp.Var(n), c.store(c.i)))
+    assert indexed(c, loop(c.i, imp.Var(n), loop(j, i, c.store(j))))
+    assert indexed(c, imp.Declare(j, Prim.I64, found), c.store(j))
+    assert indexed(c, imp.Declare(j, Prim.I64, lit(0)), loop(c.i, lit(3), c.store(j),
+                                                               imp.Assign(j, i)))
+    assert indexed(c, imp.Declare(j, Prim.I64, imp.Load(c.array, imp.Var(n), Prim.I64)))
+    assert not indexed(c, loop(c.i, imp.Var(n), c.store()))
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 8, 33, 100])
