@@ -33,7 +33,7 @@
 #endif
 
 // IN_MEMORY: private arrays that are not in registers.  NVIDIA's compiler takes wrong elements of
-// some of them in about one of 400 kernels (driver 580.159, H200, 2026-11-30), unless their accesses
+// some of them in one of 400 random kernels (driver 580.159, H200, 2026-11-30), unless their accesses
 // stay as they are written.  That takes no longer.
 #ifdef NVIDIA
 #define IN_MEMORY volatile

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pyopencl as cl
 import pytest
 
 import runelift
@@ -18,6 +19,8 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Const
+from runelift.runtime.devices.info import DeviceInfo
+from tests.random_programs.private_arrays import RandomKernel, check
 
 SOLVE = """
 entry main [n] (matrix: [4][4]i32) (xss: [n][4]i32): [n][4]i32 =
@@ -143,6 +146,12 @@ def test_arrays_with_places_of_the_time_of_the_run_are_in_memory() -> None:
                                                                imp.Assign(j, i)))
     assert indexed(c, imp.Declare(j, Prim.I64, imp.Load(c.array, imp.Var(n), Prim.I64)))
     assert not indexed(c, loop(c.i, imp.Var(n), c.store()))
+
+
+def test_random_kernels_with_private_arrays(installed: DeviceInfo) -> None:
+    context = cl.Context([installed.handle])
+    assert [check(context, seed) for seed in range(5)] == [[]] * 5
+    assert {bool(arrays_in_memory(RandomKernel(seed).kernel)) for seed in range(5)} == {False, True}
 
 
 @pytest.mark.parametrize("d", [1, 2, 5, 8, 33, 100])
