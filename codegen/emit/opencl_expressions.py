@@ -7,7 +7,7 @@ does not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from runelift.codegen.emit.inlining import used_once
 from runelift.codegen.emit.loop_directives import LoopDirectives
@@ -142,7 +142,7 @@ class Expressions:
                 return f"({self.exp(arg)} {'/' if op == 'quot' else '%'} {self.exp(divisor)})"
             case imp.Apply(op, prim, args):
                 texts = [self.exp(a) for a in args]
-                return self._apply(op, prim, texts, ", ".join(
+                return self._apply(op, prim, texts, lambda: ", ".join(
                     self._cast(a, text, prim) for a, text in zip(args, texts, strict=True)))
 
     def selecting(self, cond: Exp) -> str:
@@ -214,8 +214,8 @@ class Expressions:
                         f"{self._modular(right, prim, cast=False)})")
         return f"({_MODULAR[prim]}){self.exp(exp)}" if cast else self.exp(exp)
 
-    def _apply(self, op: str, prim: Prim, args: list[str], casted: str) -> str:
-        """An operation on these arguments; ``casted`` has all of them with their types."""
+    def _apply(self, op: str, prim: Prim, args: list[str], casted: Callable[[], str]) -> str:
+        """An operation on these arguments; ``casted`` is all of them with their types."""
         if prim is Prim.F16:
             return self._apply_to_halves(op, args, casted)
         type_ = TYPES[prim]
@@ -230,24 +230,24 @@ class Expressions:
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
         if op == "bits" and prim is Prim.U16:
-            return f"f16_of_bits({casted})"
+            return f"f16_of_bits({casted()})"
         if op == "bits":
-            return f"as_{TYPES[SAME_BITS[prim]]}({casted})"
+            return f"as_{TYPES[SAME_BITS[prim]]}({casted()})"
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
             if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
-                return f"{op}_{prim.value}({casted})"
-            return f"{_FUNCTIONS.get(op, op)}({casted})"
+                return f"{op}_{prim.value}({casted()})"
+            return f"{_FUNCTIONS.get(op, op)}({casted()})"
         if op == "mul_hi":
-            return f"mul_hi({casted})"
+            return f"mul_hi({casted()})"
         if op == "popc":
-            return f"({type_})popcount({casted})"
+            return f"({type_})popcount({casted()})"
         if op == "clz":
-            return f"({type_})clz({casted})"
+            return f"({type_})clz({casted()})"
         return f"{op}_{prim.value}({', '.join(args)})"
 
-    def _apply_to_halves(self, op: str, args: list[str], casted: str) -> str:
+    def _apply_to_halves(self, op: str, args: list[str], casted: Callable[[], str]) -> str:
         """An operation on f16: that on f32, and then rounding."""
         if op == "bits":
             return f"bits_of_f16({args[0]})"

@@ -135,8 +135,10 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
             placed += branches
         else:
             assert isinstance(stm, imp.For | imp.While)
-            alone, after_alone = _place_loop_body(stm.body, frozenset(), facts)
             body, after = _place_loop_body(stm.body, pending, facts)
+            alone, after_alone = body, after
+            if pending and has_barriers(body):
+                alone, after_alone = _place_loop_body(stm.body, frozenset(), facts)
             if count_barriers(body) > count_barriers(alone):
                 placed.append(_barrier(Placement.BEFORE_LOOP))
                 pending, body = after_alone | own, alone

@@ -52,12 +52,15 @@ def _early(code: Sequence[Stm], written: Set[VName]) -> list[Stm]:
 
 def _before_and_loop(loop: imp.For, written: Set[VName]) -> list[Stm]:
     """The loop behind its checks that stay as they are, with the declarations that they need."""
-    changing = {loop.index} | {name for stm in statements(loop.body)
-                               if (name := _set_by(stm)) is not None}
+    if not any(map(_is_check, loop.body)):
+        return [loop]
+    inside = statements(loop.body)
+    changing = {loop.index} | {name for stm in inside if (name := _set_by(stm)) is not None}
+    assigned = {stm.name for stm in inside if isinstance(stm, imp.Assign)}
     early, late = list[Stm](), list[Stm]()
     for stm in loop.body:
-        stays = (isinstance(stm, imp.Declare) and stm.init is not None and not _is_assigned(
-            stm.name, loop.body)) or _is_check(stm)
+        stays = (isinstance(stm, imp.Declare) and stm.init is not None
+                 and stm.name not in assigned) or _is_check(stm)
         parts = expressions(stm) + tuple(e for block in blocks(stm) for s in block
                                          for e in expressions(s))
         if stays and not any(variables(e) & changing or memories(e) & written for e in parts):
@@ -86,10 +89,6 @@ def _set_by(stm: Stm) -> VName | None:
         case imp.Atomic(old=old) | imp.AtomicUpdate(old=old):
             return old
     return None
-
-
-def _is_assigned(name: VName, code: Sequence[Stm]) -> bool:
-    return any(isinstance(stm, imp.Assign) and stm.name == name for stm in statements(code))
 
 
 def _is_check(stm: Stm) -> bool:

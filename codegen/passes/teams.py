@@ -84,8 +84,9 @@ class _Masks:
 
     def _together(self, stm: Stm) -> bool:
         """True if all groups must run a loop or branch."""
-        declared = {s.name for s in statements((stm,)) if isinstance(s, imp.Declare)}
+        inside = statements((stm,))
+        declared = {s.name for s in inside if isinstance(s, imp.Declare)}
         return any(isinstance(s, imp.Barrier | imp.Shuffle)
                    or (isinstance(s, imp.Assign) and s.name not in declared
                        and s.name not in self.common.varying)
-                   for s in statements((stm,)))
+                   for s in inside)

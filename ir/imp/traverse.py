@@ -159,6 +159,8 @@ def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
 def map_blocks(stm: Stm, change: Callable[[tuple[Stm, ...]], Iterable[Stm]]) -> Stm:
     """A statement with ``change`` of the blocks inside of it; itself if these stay as they are."""
     before = blocks(stm)
+    if not before:
+        return stm
     after = [tuple(change(block)) for block in before]
     if all(len(new) == len(old) and all(map(is_, new, old))
            for new, old in zip(after, before, strict=True)):

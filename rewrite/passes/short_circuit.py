@@ -106,6 +106,8 @@ class _Walk:
 
     def _with_moves(self, body: ir.Body, known: Known, views: Views) -> ir.Body:
         """The body with its updates where they can be earliest."""
+        if not any(isinstance(stm.exp, ir.Update) for stm in body.stms):
+            return body
         rest, done = _Rest(body), _Done(known, dict(views))
         while (stm := rest.take()) is not None:
             moved = None

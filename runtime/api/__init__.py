@@ -80,7 +80,8 @@ def _imported(home: str) -> None:
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, _IMPORT_FRAMES))
     try:
-        import_module(home)
+        with import_module("runelift.runtime.host.lazy_dataclasses").while_importing():
+            import_module(home)
     finally:
         sys.setrecursionlimit(before)
 

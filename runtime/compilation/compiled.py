@@ -83,6 +83,8 @@ class Compiled:
     """The plans made so far, by entry point, ``interleave`` and ``coherent``."""
     unchecked: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
     """Keys of plans whose kernels have not been checked yet."""
+    uncosted: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
+    """Keys of plans whose choices have no costs yet."""
     snapshot: str = field(default="", compare=False)
     """The hash of the file that this was read from (:mod:`~runelift.runtime.compilation.reuse`)."""
 
@@ -150,10 +152,11 @@ class Compiled:
         return "" if self.schedule is None else self.schedule.text
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
-             checked: bool = True) -> Plan:
+             checked: bool = True, costed: bool = True) -> Plan:
         """The host plan of an entry point, made at the first call.
 
-        Its kernels are ``checked``, unless only their names and texts are needed.
+        Its kernels are ``checked``, unless only their names and texts are needed.  Its choices are
+        ``costed``, unless only its kernels are needed.
         ``interleave``: neighbouring work-items should access neighbouring elements
         (:attr:`~runelift.runtime.devices.info.DeviceInfo.interleaves`).  ``coherent``: one kernel
         can run all iterations of a loop
@@ -165,9 +168,13 @@ class Compiled:
             self.plans[key] = _compiler().plan_of(self._entry(entry), interleave=interleave,
                                                   coherent=coherent)
             self.unchecked.add(key)
+            self.uncosted.add(key)
         if checked and key in self.unchecked:
             _check_kernels(self.plans[key])
             self.unchecked.remove(key)
+        if costed and key in self.uncosted:
+            self.plans[key] = _compiler().costed_plan(self.plans[key])
+            self.uncosted.remove(key)
         return self.plans[key]
 
     def explained_plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,

@@ -128,9 +128,14 @@ def asked_of(schedule: Source | None, values: Mapping[str, int], rules: Source |
 
 @deeply
 def plan_of(stages: EntryStages, *, interleave: bool, coherent: bool) -> Plan:
-    """The host plan of an entry point, with the parameters of :func:`plan_fun`."""
-    return with_costs(plan_fun(stages.versioned, stages.names, interleave=interleave,
-                               coherent=coherent))
+    """The host plan of an entry point without costs, with the parameters of :func:`plan_fun`."""
+    return plan_fun(stages.versioned, stages.names, interleave=interleave, coherent=coherent)
+
+
+@deeply
+def costed_plan(host: Plan) -> Plan:
+    """The plan with the costs of its choices."""
+    return with_costs(host)
 
 
 @deeply
@@ -138,7 +143,8 @@ def explained_plan_of(stages: EntryStages, *, interleave: bool, coherent: bool
                       ) -> tuple[Plan, Origins]:
     """The host plan of an entry point, and the origins of its kernels' statements."""
     with noting() as origins:
-        return plan_of(stages, interleave=interleave, coherent=coherent), origins
+        host = plan_of(stages, interleave=interleave, coherent=coherent)
+    return with_costs(host), origins
 
 
 @deeply

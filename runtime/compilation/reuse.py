@@ -20,6 +20,7 @@ from runelift.ir.names import is_skip_name
 from runelift.runtime.cache import disk
 from runelift.runtime.cache.programs import ProgramEntry, restored
 from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.host.lazy_dataclasses import while_importing
 
 
 def if_current(found: Compiled | None, parameters: Mapping[str, int],
@@ -54,8 +55,9 @@ def entry_of(compiled: Compiled) -> ProgramEntry:
 def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int],
                  schedule: Source | None = None, rules: Source | None = None) -> Compiled:
     """Compile a program (:func:`~.pipeline.compile_source`); the result has the warnings given."""
-    # late: start-up; a program on disk needs no compiler
-    from runelift.runtime.compilation.pipeline import compile_source
+    with while_importing():
+        # late: start-up; a program on disk needs no compiler
+        from runelift.runtime.compilation.pipeline import compile_source
 
     warned: list[warnings.WarningMessage] = []
     try:

@@ -7,7 +7,8 @@ hundreds of such classes, and calls few of their methods.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
@@ -24,6 +25,18 @@ def begin() -> None:
             and made.__code__.co_varnames[:made.__code__.co_argcount
                                           + made.__code__.co_kwonlyargcount] == _PARAMETERS):
         dataclasses._create_fn = _lazy  # type: ignore[attr-defined]
+
+
+@contextmanager
+def while_importing() -> Iterator[None]:
+    """Make them lazily in a process that is not ours, as long as it imports our modules."""
+    before = vars(dataclasses).get("_create_fn")
+    begin()
+    try:
+        yield
+    finally:
+        if before is not None:
+            dataclasses._create_fn = before  # type: ignore[attr-defined]
 
 
 def _lazy(name: str, args: Sequence[str], body: Sequence[str], *,

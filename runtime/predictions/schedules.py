@@ -29,7 +29,8 @@ def seconds_by_schedule(compiled: Compiled, info: DeviceInfo, entry: str,
     device, compiled = ModelledDevice(info), replace(compiled, policy=policy or compiled.policy)
 
     def predicted(schedule: Schedule) -> tuple[float, ...]:
-        loaded = modelled(replace(compiled, stages=Stages(compiled.core), plans={}, unchecked=set(),
+        loaded = modelled(replace(compiled, stages=Stages(compiled.core), plans={},
+                                  unchecked=set(), uncosted=set(),
                                   schedule=Source("schedule", schedule.text)), device)
         loaded.checks_kernels = False
         try:

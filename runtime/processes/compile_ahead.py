@@ -34,6 +34,8 @@ MIN_CORES = 4
 RUN = """
 from runelift.runtime.host.lifeline import end_with_parent
 end_with_parent(0)
+from runelift.runtime.host import lazy_dataclasses
+lazy_dataclasses.begin()
 from runelift.runtime.processes.compile_ahead import answer
 answer(*given)
 """

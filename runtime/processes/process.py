@@ -38,10 +38,11 @@ from runelift.runtime.host.lifeline import end_with_parent
 end_with_parent(lifeline)
 from runelift.runtime.devices import pyopencl_quirks
 from runelift.runtime.devices.driver import icd
-from runelift.runtime.host import gc_policy
+from runelift.runtime.host import gc_policy, lazy_dataclasses
 icd.begin(device, gate=gate)
 pyopencl_quirks.disable_caches()
 gc_policy.collect_rarely()
+lazy_dataclasses.begin()
 from runelift.runtime.processes.child_main import main
 main(connection, lifeline, opened, builds, probes, answers)
 """

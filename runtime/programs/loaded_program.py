@@ -101,15 +101,15 @@ class LoadedProgram:
         except KeyError:
             raise unknown_entry(entry, tuple(self.compiled.interfaces)) from None
 
-    def plan(self, entry: str) -> Plan:
-        """The host plan of an entry point for the device."""
+    def plan(self, entry: str, *, costed: bool = True) -> Plan:
+        """The host plan of an entry point for the device (:meth:`Compiled.plan`)."""
         name, info = self.interface(entry).entry, self.info
         if info is None:
-            return self.compiled.plan(name, checked=self.checks_kernels)
+            return self.compiled.plan(name, checked=self.checks_kernels, costed=costed)
         if info.is_simulator:
             return self._explained_plan(name, info)[0]
         return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
-                                  checked=self.checks_kernels)
+                                  checked=self.checks_kernels, costed=costed)
 
     def _explained_plan(self, name: str, info: DeviceInfo) -> tuple[Plan, Origins]:
         """The plan for a simulator, whose reports name places in the source."""

@@ -323,7 +323,8 @@ class Program(Displayed):
         # late: start-up; only those who ask for a text need its printers
         from runelift.runtime.compilation.stages import stage_text
 
-        text = stage_text(self.compiled, stage, lambda: self.loaded.plan(entry or self.entries[0]))
+        text = stage_text(self.compiled, stage, lambda: self.loaded.plan(
+            entry or self.entries[0], costed=stage == "host"))
         about = f" of {entry or self.entries[0]}" if stage in STAGE_LANGUAGES else ""
         return Listing(text, STAGE_LANGUAGES.get(stage, "core"), f"{stage}{about}")
 

@@ -51,7 +51,8 @@ def kernels(args: argparse.Namespace, path: Path) -> None:
     """Explain the classes of the kernels of each version, launches, and stored intermediates."""
     program = planned_program(args, path)
     works = [(entry, kernel_classes.work_of(program.compiled.plan(
-        entry, checked=False, **_kind(program)))) for entry in entries_of(args, program.entries)]
+        entry, checked=False, costed=False, **_kind(program))))
+        for entry in entries_of(args, program.entries)]
     if args.json:
         print_json({entry: asdict(work) for entry, work in works})
     else:

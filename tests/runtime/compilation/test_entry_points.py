@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 
 import runelift
+from runelift.codegen.plan.plan import kernels
 from runelift.ir.base.source import Source
 from runelift.runtime.cache.fast_pickle import dumps
 from runelift.runtime.compilation.compiled import Compiled
@@ -46,6 +47,34 @@ def test_plans_do_not_depend_on_the_order_of_calls() -> None:
     one, other = source(), source()
     plans = {entry: one.plan(entry) for entry in ENTRIES}
     assert {entry: other.plan(entry) for entry in reversed(ENTRIES)} == plans
+
+
+def test_costs_are_added_to_a_plan_when_they_are_asked_for() -> None:
+    one = source()
+    before = one.plan("sums", costed=False)
+    assert not before.works
+    assert one.plan("sums", costed=False) is before
+    whole = one.plan("sums")
+    assert whole.works
+    assert one.plan("sums", costed=False) is one.plan("sums") is whole
+    assert list(map(id, kernels(whole.steps))) == list(map(id, kernels(before.steps)))
+    assert whole == source().plan("sums")
+
+
+def test_kernels_are_shown_without_costs() -> None:
+    program = runelift.compile(SOURCE, device="interpreter")
+    program.source("kernels", "sums")
+    program.source("imp", "scans")
+    assert len(program.compiled.uncosted) == len(program.compiled.plans) == 2
+    program.source("host", "sums")
+    assert len(program.compiled.uncosted) == 1
+
+
+def test_costs_of_a_program_that_was_stored_without_them() -> None:
+    before = source()
+    before.plan("sums", costed=False)
+    found: Compiled = pickle.loads(dumps(before))
+    assert found.plan("sums") == source().plan("sums")
 
 
 def test_a_program_that_was_stored_early_makes_the_other_entry_points() -> None:

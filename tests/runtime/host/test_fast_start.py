@@ -113,6 +113,20 @@ def test_work_is_done_by_this_thread_without(
 
 
 @pytest.mark.skipif(not hasattr(dataclasses, "_create_fn"), reason="this Python compiles less")
+def test_data_classes_of_a_caller_have_their_methods_at_once() -> None:
+    code = """
+import dataclasses, runelift
+usual = dataclasses._create_fn
+runelift.compile("entry main (x: i32) = x + 1", device="interpreter")
+from runelift.ir.syntax import Jvp
+assert dataclasses._create_fn is usual
+assert Jvp.__eq__.__code__.co_name == "_first_call"
+"""
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+
+
+@pytest.mark.skipif(not hasattr(dataclasses, "_create_fn"), reason="this Python compiles less")
 @pytest.mark.parametrize("switch", ["0", "1"])
 def test_data_classes_are_the_same_with_lazy_methods(
         switch: str, monkeypatch: pytest.MonkeyPatch) -> None:
