@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests import programs
-from tests.pocl_declarations import declarations, pieces_of
+from tests.pocl_builds import declarations, pieces_of
 
 HEADER = """\
 // A comment

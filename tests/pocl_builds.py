@@ -1,12 +1,16 @@
-"""Programs for PoCL with only those declarations of OpenCL C that they use.
+"""Programs for PoCL with only those declarations of OpenCL C that they use, and optimised or not.
 
 PoCL has Clang read a file of a megabyte of declarations for each program, which takes more than
 half of the time of a small build.  Here a program begins with the lines of this file that declare
 functions it names.
+
+To optimise a kernel with barriers takes seven times as long as to build it without.  So folders
+do without whose subject is what comes before kernels, or around them.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -15,6 +19,13 @@ from typing import Any, NamedTuple
 
 import pyopencl as cl
 
+UNOPTIMISED = ("rewrite/", "frontend/", "codegen/hostplan/", "runtime/execution/",
+               "runtime/memory/", "runtime/predictions/", "runtime/programs/",
+               "runtime/versions/")
+"""The folders whose kernels are not optimised, but for cases that the quick suite leaves out.
+
+Tests of kernels, examples, families and random programs show what PoCL's optimiser makes of them.
+"""
 GUARD = "_OPENCL_H_"
 """The macro that keeps the file from being read."""
 PLAIN_BUILD = cl.Program.build
@@ -67,6 +78,14 @@ def _pieces() -> list[Piece]:
         return []
     (header, *_) = [*Path(spec.origin).parent.glob(".libs/share/pocl/include/opencl-c.h"), None]
     return [] if header is None else pieces_of(header.read_text())
+
+
+def optimise(wanted: bool) -> None:
+    """Have PoCL optimise kernels or not: in this process, and in those that it starts."""
+    if wanted:
+        os.environ.pop("POCL_EXTRA_BUILD_FLAGS", None)
+    else:
+        os.environ["POCL_EXTRA_BUILD_FLAGS"] = "-cl-opt-disable"
 
 
 def install() -> None:
