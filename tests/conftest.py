@@ -97,10 +97,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Have PoCL optimise the kernels of a test, and of what it starts, or not."""
+    """Have PoCL optimise the kernels of a test or not; in other processes it always does."""
     folder = item.path.relative_to(Path(__file__).parent).as_posix()
-    pocl_builds.optimise(item in item.config.stash[OPTIMISED]
-                         or not folder.startswith(pocl_builds.UNOPTIMISED))
+    pocl_builds.optimises[0] = (item in item.config.stash[OPTIMISED]
+                                or not folder.startswith(pocl_builds.UNOPTIMISED))
 
 
 @pytest.hookimpl(tryfirst=True)

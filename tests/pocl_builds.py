@@ -10,7 +10,6 @@ do without whose subject is what comes before kernels, or around them.
 
 from __future__ import annotations
 
-import os
 import re
 from functools import cache
 from importlib.util import find_spec
@@ -26,6 +25,8 @@ UNOPTIMISED = ("rewrite/", "frontend/", "codegen/hostplan/", "runtime/execution/
 
 Tests of kernels, examples, families and random programs show what PoCL's optimiser makes of them.
 """
+optimises = [True]
+"""Whether PoCL optimises what this process builds."""
 GUARD = "_OPENCL_H_"
 """The macro that keeps the file from being read."""
 PLAIN_BUILD = cl.Program.build
@@ -80,14 +81,6 @@ def _pieces() -> list[Piece]:
     return [] if header is None else pieces_of(header.read_text())
 
 
-def optimise(wanted: bool) -> None:
-    """Have PoCL optimise kernels or not: in this process, and in those that it starts."""
-    if wanted:
-        os.environ.pop("POCL_EXTRA_BUILD_FLAGS", None)
-    else:
-        os.environ["POCL_EXTRA_BUILD_FLAGS"] = "-cl-opt-disable"
-
-
 def install() -> None:
     """Have programs for PoCL be built so in this process."""
     def with_declarations(self: Any, options: Any = None, *rest: Any, **named: Any) -> Any:
@@ -95,7 +88,7 @@ def install() -> None:
         if source is not None and self._prg is None and _is_pocl(self._context) and _pieces():
             self._source = f"{declarations(_pieces(), source)}\n#line 1\n{source}"
             given = [options] if isinstance(options, str) else list(options or [])
-            options = [*given, f"-D{GUARD}"]
+            options = [*given, f"-D{GUARD}", *([] if optimises[0] else ["-cl-opt-disable"])]
         return PLAIN_BUILD(self, options, *rest, **named)
 
     cl.Program.build = with_declarations
