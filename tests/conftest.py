@@ -5,15 +5,16 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from runelift.rewrite import pipeline
 from runelift.runtime.devices.info import DeviceInfo, find_devices
-from tests import pocl_declarations
+from tests import pocl_builds
 
-pocl_declarations.install()
+pocl_builds.install()
 gc.set_threshold(100_000, 20, 100)
 """Programs of tests are large, and collections would look at all of them again and again."""
 pipeline.EVERY_PASS = True
@@ -58,6 +59,8 @@ FULL = """\
 runelift: all tests, the sweeps whole (random programs, mutations, settings, examples)"""
 SWEPT, CHOSEN = pytest.StashKey[set[str]](), pytest.StashKey[set[str]]()
 """Tests with cases that are left out without ``--sweeps``, and tests with cases that run."""
+OPTIMISED = pytest.StashKey[set[pytest.Item]]()
+"""Cases that the quick suite leaves out: their kernels are optimised in all folders."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -93,10 +96,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have PoCL optimise the kernels of a test or not; in other processes it always does."""
+    folder = item.path.relative_to(Path(__file__).parent).as_posix()
+    pocl_builds.optimises[0] = (item in item.config.stash[OPTIMISED]
+                                or not folder.startswith(pocl_builds.UNOPTIMISED))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out cases of sweeps, unless they are asked for or a test is named by its id."""
     left_out = cases_left_out(items)
     config.stash[SWEPT] = {name_of(item) for item in left_out}
+    config.stash[OPTIMISED] = set(items if config.getoption("--sweeps") else left_out)
     if config.getoption("--sweeps-part"):
         number, count = config.getoption("--sweeps-part")
         left_out = [item for n, item in enumerate(left_out) if n % count != number - 1]

@@ -1,12 +1,16 @@
-"""The harness of tests: what it declares for PoCL, and that it finds wrong results."""
+"""The harness of tests: what it has PoCL build, and that it finds wrong results."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pyopencl as cl
 import pytest
 
-from tests import programs
-from tests.pocl_declarations import declarations, pieces_of
+from runelift.runtime.devices.info import select
+from tests import pocl_builds, programs
+from tests.pocl_builds import declarations, pieces_of
 
 HEADER = """\
 // A comment
@@ -31,6 +35,18 @@ def test_declarations_are_those_that_a_program_names() -> None:
     assert [" ".join(line.split()) for line in lines if line] == [
         "#define __ovld __attribute__((overloadable))", "float __ovld sin(float x);",
         "#ifdef half_is_here", "half __ovld sin(half x,", "int more);", "#endif"]
+
+
+def test_kernels_are_optimised_but_in_some_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in pocl_builds.UNOPTIMISED:
+        assert (Path(__file__).parent / each).is_dir()
+    context = cl.Context([select("pocl").handle])
+    options = list[str]()
+    for wanted in (pocl_builds.optimises[0], False):
+        monkeypatch.setattr(pocl_builds, "optimises", [wanted])
+        built = cl.Program(context, "kernel void f(global int *x) { *x = 1; }").build()
+        options.append(built.get_build_info(context.devices[0], cl.program_build_info.OPTIONS))
+    assert ["-cl-opt-disable" in each for each in options] == [False, True]
 
 
 def test_every_version_is_compared() -> None:

@@ -85,8 +85,8 @@ import numpy as np
 import runelift
 from runelift.ir.base.errors import ProgramFailure
 from runelift.runtime.versions.forest import plans
-from tests import pocl_declarations
-pocl_declarations.install()
+from tests import pocl_builds
+pocl_builds.install()
 program = runelift.compile({SOURCE!r}, device=sys.argv[1])
 for entry in sys.argv[2:]:
     for force in plans(program.tree.entry(entry)):

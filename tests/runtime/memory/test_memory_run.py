@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,20 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 
 def measured(program: Program, entry: str, args: list[Any], force: Mapping[str, int]) -> int:
     """The greatest memory of a run whose arguments are on the device."""
-    gc.collect()  # arrays of other tests that would be freed meanwhile
-    runner, before = MeasuredProgram(program), program.device.pool.live
-    placed = runner.place(args)
-    return runner.record(entry, placed, force=force, samples=False).peak_bytes - before
+    with without_collections():  # arrays that other tests left would be freed meanwhile
+        runner, before = MeasuredProgram(program), program.device.pool.live
+        placed = runner.place(args)
+        return runner.record(entry, placed, force=force, samples=False).peak_bytes - before
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Leave garbage for later: to collect it takes a second where many tests have run."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @pytest.mark.sweep(keep=["matmul", "variant", "kmeans", "radix", "windows", "hotspot"])

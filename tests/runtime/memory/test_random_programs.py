@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import gc
-from typing import Any
-
 import numpy as np
 import pytest
 
 import runelift
 from runelift.ir.base.errors import UserError, VersionUnavailable
 from runelift.ir.interpret import interpret
-from runelift.runtime.programs.program import Program
-from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from tests.random_programs.check import forced
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.nests import NESTS
 from tests.random_programs.updates import UPDATES
+from tests.runtime.memory.test_memory_run import measured
 
 FAMILIES = {"nests": NESTS, "groups": GROUPS, "updates": UPDATES}
-
-
-def measured(program: Program, args: list[Any], force: dict[str, int]) -> int | None:
-    """The greatest memory of a run whose arguments are on the device; None if it cannot run."""
-    gc.collect()  # arrays of other tests that would be freed meanwhile
-    runner, before = MeasuredProgram(program), program.device.pool.live
-    placed = runner.place(args)
-    try:
-        return runner.record("main", placed, force=force, samples=False).peak_bytes - before
-    except (VersionUnavailable, UserError):
-        return None
 
 
 @pytest.mark.sweep(every=6)
@@ -40,9 +25,10 @@ def test_every_version_takes_what_is_foreseen(family: str, seed: int) -> None:
     for inputs in FAMILIES[family].inputs(seed)[:2]:
         args = [np.asarray(arg)[()] for arg in inputs]
         for force in forced(program.tree.entry("main"), seed)[:3]:
-            taken = measured(program, args, dict(force))
             found = program.estimate_memory("main", args, force=force)
-            if taken is None:
+            try:
+                taken = measured(program, "main", args, force)
+            except (VersionUnavailable, UserError):
                 continue
             assert found.bytes <= taken if found.unknown else found.bytes == taken, (
                 f"seed {seed} versions {force}: {found}")

@@ -22,7 +22,7 @@ from runelift.runtime.predictions.modelled_device import ModelledDevice, modelle
 from runelift.runtime.predictions.predict import Prediction, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
 from runelift.runtime.versions.forest import plans
-from tests.runtime.memory.test_random_programs import measured
+from tests.runtime.memory.test_memory_run import measured
 
 TEXT = """
 entry squares [n] (ks: [n]i64): [n]i64 = map (\\k -> i64.sum (map (\\i -> i * i) (iota k))) ks
@@ -123,7 +123,7 @@ def test_the_memory_of_runs_is_foreseen(shape: str) -> None:
         found = program.estimate_memory("main", [lengths], force=force)
         assert not found.unknown
         assert found.encounters
-        assert found.bytes == measured(program, [lengths], dict(force))
+        assert found.bytes == measured(program, "main", [lengths], force)
     assert program.estimate_memory("main", outline([lengths])).unknown
 
 

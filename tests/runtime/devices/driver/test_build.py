@@ -24,7 +24,7 @@ from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes import process
 from runelift.runtime.processes.build_pool import Builders, how_many, unrolled
 from runelift.runtime.processes.process import Process
-from tests.pocl_declarations import PLAIN_BUILD
+from tests.pocl_builds import PLAIN_BUILD
 
 SOURCE = "__kernel void f(__global int *xs) { xs[get_global_id(0)] = VALUE; }", "-DVALUE=7"
 BINDINGS = "pyopencl/_cl."

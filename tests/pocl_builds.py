@@ -1,8 +1,11 @@
-"""Programs for PoCL with only those declarations of OpenCL C that they use.
+"""Programs for PoCL with only those declarations of OpenCL C that they use, and optimised or not.
 
 PoCL has Clang read a file of a megabyte of declarations for each program, which takes more than
 half of the time of a small build.  Here a program begins with the lines of this file that declare
 functions it names.
+
+To optimise a kernel with barriers takes seven times as long as to build it without.  So folders
+do without whose subject is what comes before kernels, or around them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,15 @@ from typing import Any, NamedTuple
 
 import pyopencl as cl
 
+UNOPTIMISED = ("rewrite/", "frontend/", "codegen/hostplan/", "runtime/execution/",
+               "runtime/memory/", "runtime/predictions/", "runtime/programs/",
+               "runtime/versions/")
+"""The folders whose kernels are not optimised, but for cases that the quick suite leaves out.
+
+Tests of kernels, examples, families and random programs show what PoCL's optimiser makes of them.
+"""
+optimises = [True]
+"""Whether PoCL optimises what this process builds."""
 GUARD = "_OPENCL_H_"
 """The macro that keeps the file from being read."""
 PLAIN_BUILD = cl.Program.build
@@ -76,7 +88,7 @@ def install() -> None:
         if source is not None and self._prg is None and _is_pocl(self._context) and _pieces():
             self._source = f"{declarations(_pieces(), source)}\n#line 1\n{source}"
             given = [options] if isinstance(options, str) else list(options or [])
-            options = [*given, f"-D{GUARD}"]
+            options = [*given, f"-D{GUARD}", *([] if optimises[0] else ["-cl-opt-disable"])]
         return PLAIN_BUILD(self, options, *rest, **named)
 
     cl.Program.build = with_declarations
