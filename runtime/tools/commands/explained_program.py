@@ -29,6 +29,9 @@ from runelift.runtime.tools.testing.scripts import evaluate
 from runelift.runtime.tools.testing.test_blocks import datasets_of
 from runelift.runtime.versions.tuning_file import schedule_of
 
+MOST_SHOWN = 8
+"""The lengths that a label shows."""
+
 
 def lengths_of_rows(text: str) -> Lengths:
     """The lengths that ``3,0,5,1`` or ``N SHAPE CAP`` asks for; UserError if malformed."""
@@ -39,6 +42,13 @@ def lengths_of_rows(text: str) -> Lengths:
         raise UserError(f"'{text:.60}' should be lengths from 0 on, as in --lengths 3,0,5,1, or "
                         "N SHAPE CAP, as in --lengths '1000 power 64'.")
     return np.array(found, np.int64)
+
+
+def _label(rows: str) -> str:
+    """The lengths; of a long list its begin, and how many they are."""
+    each = rows.split(",")
+    more = f", … ({len(each)})" if len(each) > MOST_SHOWN else ""
+    return f"rows of {','.join(each[:MOST_SHOWN])}{more}"
 
 
 def _arguments_of_rows(loaded: LoadedProgram, entry: str, sizes: Mapping[str, int], rows: str
@@ -82,7 +92,7 @@ def inputs_of(loaded: LoadedProgram, entry: str, sizes: Sequence[str], only: str
     """
     compiled, interface = loaded.compiled, loaded.interface(entry)
     if rows is not None:
-        return {f"rows of {rows}": _arguments_of_rows(loaded, entry, assigned(sizes), rows)}
+        return {_label(rows): _arguments_of_rows(loaded, entry, assigned(sizes), rows)}
     if sizes:
         return {", ".join(sizes): arguments_of_sizes(interface, assigned(sizes))}
     here = loaded.info if loaded.info is not None and loaded.info.handle is not None else None

@@ -112,6 +112,14 @@ def test_lengths_stand_in_place_of_datasets(run: Run, tmp_path: Path, command: t
     assert run("explain", *command, path, *options, "3,1").status == 1
 
 
+def test_labels_of_many_lengths_are_short(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "squares.fut"
+    path.write_text(RAGGED)
+    many = ",".join(["0", "1000"] * 100)
+    text = run("explain", "cost", path, "--as-device", "h200", "--lengths", many).out
+    assert "rows of 0,1000,0,1000,0,1000,0,1000, … (200): predicted" in text
+
+
 def test_facts_are_told_of_each_width_and_of_computed_lengths(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "widths.fut"
     path.write_text(WIDTHS)
