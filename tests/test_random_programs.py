@@ -19,7 +19,7 @@ from runelift.runtime.devices.info import DeviceKind, find_devices
 from runelift.runtime.execution import submitting
 from runelift.runtime.programs.program import Program
 from tests.random_programs.calls import CALLS
-from tests.random_programs.check import check, forced, other_settings
+from tests.random_programs.check import check, forced, main, other_settings
 from tests.random_programs.derived import DERIVED
 from tests.random_programs.groups import GROUPS
 from tests.random_programs.halves import HALVES
@@ -133,3 +133,11 @@ def test_random_programs_are_repeated(seed: int, simulator: str,
             found, _ = program.run("main", inputs[which], force=force)
             for a, b in zip(found, expected[which], strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"seed {seed} versions {force}")
+
+
+def test_programs_that_fail_in_processes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nests", "0", "6", "nowhere,anywhere", "--processes", "2"]) == 1
+    told = capsys.readouterr().out
+    assert all(f"No device matches '{name}'" in told for name in ("nowhere", "anywhere"))
+    assert "\n6 programs, 6 failed, " in told
+    assert told.endswith("2 of 2 processes failed\n")

@@ -2,16 +2,21 @@
 
 ``python -m tests.random_programs.check FAMILY FIRST COUNT [DEVICE [FUTHARK]]`` runs COUNT
 programs and prints those that fail.  With FUTHARK, a path, its results are compared, too.
+``--processes N`` runs them in N processes at a time, so that a crash ends few of them.
 """
 
 from __future__ import annotations
 
+import argparse
+import math
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -46,6 +51,11 @@ FAMILIES = {"nests": NESTS, "wide": nests(LARGE), "groups": GROUPS, "updates": U
             "ragged_wide": ragged(LARGE_ROWS, 4), "calls": CALLS}
 REPLAYED = 4
 """Of so many programs, one is also run with all versions at each encounter."""
+COUNTS = ("{} programs, {} failed, {} beyond the compiler, {} compared with Futhark; "
+          "{} of {} runs of versions;")
+COUNTED = re.compile(re.escape(COUNTS).replace(r"\{\}", r"(\d+)"))
+TOLD = 5
+"""After so many programs the counts are told.  A process of ``--processes`` has so many."""
 REPEATED = 4
 """Of so many programs, one is called again and again, so that command buffers run."""
 MIXES = 3
@@ -212,13 +222,12 @@ def check_peer(family: Family, seed: int, program: Program, futhark: str) -> boo
     return results is not None
 
 
-def main(name: str, first: str, count: str, device: str = "", futhark: str = "") -> int:
-    """Check programs; 1 if some fail."""
+def check_all(name: str, seeds: Sequence[int], device: str | None, futhark: str = "") -> int:
+    """Check programs one after the other; how many fail."""
     family, failed, limited, compared, ran, wanted = FAMILIES[name], 0, 0, 0, 0, 0
-    for number in range(int(count)):
-        seed = int(first) + number
+    for number, seed in enumerate(seeds, 1):
         try:
-            found = check(family, seed, device or None)
+            found = check(family, seed, device)
             ran, wanted = ran + found.ran, wanted + found.wanted
             compared += bool(futhark) and check_peer(family, seed, found.program, futhark)
         except CompilerLimitation as limitation:
@@ -226,13 +235,59 @@ def main(name: str, first: str, count: str, device: str = "", futhark: str = "")
             print(f"seed {seed}: {limitation}")
         except Exception:
             failed += 1
-            traceback.print_exc()
-        if number % 5 == 4 or number + 1 == int(count):
-            print(f"{number + 1} programs, {failed} failed, {limited} beyond the compiler, "
-                  f"{compared} compared with Futhark; {ran} of {wanted} runs of versions; "
-                  f"{time.process_time() / (number + 1):.1f} s of processors for each", flush=True)
-    return int(failed > 0)
+            traceback.print_exc(file=sys.stdout)
+        if number % TOLD == 0 or number == len(seeds):
+            print(COUNTS.format(number, failed, limited, compared, ran, wanted),
+                  f"{time.process_time() / number:.1f} s of processors for each", flush=True)
+    return failed
+
+
+def check_in_processes(name: str, seeds: Sequence[int], devices: Sequence[str], processes: int,
+                       seconds: float) -> int:
+    """Check programs in many processes, on devices in turn; how many of them fail.
+
+    A process has a few programs.  None begins after so many ``seconds``.  Each that fails or
+    crashes prints all of its output, and where it was.
+    """
+    end = time.monotonic() + seconds
+
+    def checked(first: int) -> subprocess.CompletedProcess[str] | None:
+        if time.monotonic() > end:
+            return None
+        few = seeds[first:first + TOLD]
+        device = devices[first // TOLD % len(devices)]
+        return subprocess.run([sys.executable, "-X", "faulthandler", "-m", __spec__.name, name,
+                               str(few[0]), str(len(few)), device], check=False, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    with ThreadPoolExecutor(processes) as pool:
+        done = [each for each in pool.map(checked, range(0, len(seeds), TOLD)) if each is not None]
+    failed = [each for each in done if each.returncode]
+    for each in failed:
+        print(f"{' '.join(each.args)}: status {each.returncode}\n{each.stdout}")
+    counts = [map(int, found[-1]) for each in done if (found := COUNTED.findall(each.stdout))]
+    print(COUNTS.format(*map(sum, zip(*counts, strict=True))) if counts else "no counts",
+          f"{len(failed)} of {len(done)} processes failed")
+    return len(failed)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Check programs; 1 if some fail."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("family", choices=FAMILIES)
+    parser.add_argument("first", type=int, help="the first seed")
+    parser.add_argument("count", type=int, help="the number of programs")
+    parser.add_argument("device", nargs="?", help="with --processes, several between commas")
+    parser.add_argument("futhark", nargs="?", default="", help="a compiler to compare with")
+    parser.add_argument("--processes", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    options = parser.parse_args(given)
+    seeds = range(options.first, options.first + options.count)
+    if options.processes:
+        return int(check_in_processes(options.family, seeds, (options.device or "").split(","),
+                                      options.processes, options.seconds) > 0)
+    return int(check_all(options.family, seeds, options.device or None, options.futhark) > 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())
