@@ -26,10 +26,11 @@ from runelift.ir.types import Const
 from runelift.runtime.devices.build import quietly
 from runelift.runtime.devices.info import select
 
-POINTS = 64
-MOST = 8
-"""The elements of a row of data; arrays have at most so many."""
-CAPACITIES = (1, 1, 2, 3, 4, 5, 8)
+POINTS = 32
+CAPACITIES = (1, 1, 2, 3, 4, 5, 8, 40)
+"""The lengths of arrays.  Compilers unroll loops over few elements."""
+MOST = max(CAPACITIES)
+"""The elements of a row of data."""
 
 
 def lit(value: int, prim: Prim = Prim.I64) -> Exp:
