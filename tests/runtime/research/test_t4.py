@@ -253,7 +253,7 @@ def test_results_of_kernel_tuner_are_imported(path: Path) -> None:
 
 def test_what_is_exported_is_what_the_schema_demands(path: Path) -> None:
     """Runs with forced versions, and trials of parameters."""
-    assert main(["autotune", str(path), "--runs", "1", "--budget", "20s",
+    assert main(["autotune", str(path), "--runs", "1", "--budget", "8s",
                  "--export-t4", str(path.with_name("runs.json"))]) == 0
     files = sorted(path.parent.glob("runs*.json"))
     assert len(files) > 1  # thresholds, and a file for each operation that was tried
