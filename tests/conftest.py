@@ -99,8 +99,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter,
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Have PoCL optimise the kernels of a test or not; in other processes it always does."""
     folder = item.path.relative_to(Path(__file__).parent).as_posix()
-    pocl_builds.optimises[0] = (item in item.config.stash[OPTIMISED]
-                                or not folder.startswith(pocl_builds.UNOPTIMISED))
+    pocl_builds.optimises = (item in item.config.stash[OPTIMISED]
+                             or not folder.startswith(pocl_builds.UNOPTIMISED))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -25,7 +25,7 @@ UNOPTIMISED = ("rewrite/", "frontend/", "codegen/hostplan/", "runtime/execution/
 
 Tests of kernels, examples, families and random programs show what PoCL's optimiser makes of them.
 """
-optimises = [True]
+optimises = True
 """Whether PoCL optimises what this process builds."""
 GUARD = "_OPENCL_H_"
 """The macro that keeps the file from being read."""
@@ -88,7 +88,7 @@ def install() -> None:
         if source is not None and self._prg is None and _is_pocl(self._context) and _pieces():
             self._source = f"{declarations(_pieces(), source)}\n#line 1\n{source}"
             given = [options] if isinstance(options, str) else list(options or [])
-            options = [*given, f"-D{GUARD}", *([] if optimises[0] else ["-cl-opt-disable"])]
+            options = [*given, f"-D{GUARD}", *([] if optimises else ["-cl-opt-disable"])]
         return PLAIN_BUILD(self, options, *rest, **named)
 
     cl.Program.build = with_declarations

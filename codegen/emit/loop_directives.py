@@ -21,9 +21,9 @@ MOST_PLAIN_STATEMENTS = 24
 class LoopDirectives:
     """The directives for the loops of a kernel; ``constant`` knows what is known at its build."""
 
-    def __init__(self, kernel: imp.Kernel, constants: Mapping[VName, int],
+    def __init__(self, constants: Mapping[VName, int],
                  constant: Callable[[Exp], int | None]) -> None:
-        self._kernel, self._constants, self._constant = kernel, constants, constant
+        self._constants, self._constant = constants, constant
 
     def of(self, loop: imp.For) -> list[str]:
         """The directives before a loop that is to be unrolled."""

@@ -40,7 +40,8 @@ from runelift.codegen.passes.masks import barriers_outside
 from runelift.codegen.plan.origins import noted
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Placement, Stm
-from runelift.ir.imp.traverse import blocks, has_barriers, statements, subexpressions
+from runelift.ir.imp.dependence import assigned
+from runelift.ir.imp.traverse import blocks, has_barriers, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -185,7 +186,7 @@ def _under(cond: Exp, code: tuple[Stm, ...], facts: Facts) -> tuple[Stm, ...]:
 
 def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
     """True if code does not change a condition."""
-    changed = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
+    changed = assigned(code)
     asked = [part for part in subexpressions(cond)
              if not isinstance(part, imp.Apply | imp.Lit | imp.WorkItem)]
     return all(isinstance(part, imp.Var) and part.name not in changed for part in asked)

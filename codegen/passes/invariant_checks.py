@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.dependence import assigned
 from runelift.ir.imp.traverse import (
     blocks,
     expressions,
@@ -54,13 +55,13 @@ def _before_and_loop(loop: imp.For, written: Set[VName]) -> list[Stm]:
     """The loop behind its checks that stay as they are, with the declarations that they need."""
     if not any(map(_is_check, loop.body)):
         return [loop]
-    inside = statements(loop.body)
-    changing = {loop.index} | {name for stm in inside if (name := _set_by(stm)) is not None}
-    assigned = {stm.name for stm in inside if isinstance(stm, imp.Assign)}
+    changing = {loop.index} | {name for stm in statements(loop.body)
+                               if (name := _set_by(stm)) is not None}
+    changed = assigned(loop.body)
     early, late = list[Stm](), list[Stm]()
     for stm in loop.body:
         stays = (isinstance(stm, imp.Declare) and stm.init is not None
-                 and stm.name not in assigned) or _is_check(stm)
+                 and stm.name not in changed) or _is_check(stm)
         parts = expressions(stm) + tuple(e for block in blocks(stm) for s in block
                                          for e in expressions(s))
         if stays and not any(variables(e) & changing or memories(e) & written for e in parts):

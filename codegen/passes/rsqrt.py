@@ -14,12 +14,12 @@ from collections.abc import Sequence
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.dependence import assigned
 from runelift.ir.imp.traverse import (
     blocks,
     map_blocks,
     map_parts,
     map_statement,
-    statements,
     variables,
 )
 from runelift.ir.names import VName
@@ -34,7 +34,7 @@ def is_by_root(stm: Stm) -> bool:
 
 def with_roots(code: Sequence[Stm]) -> tuple[Stm, ...]:
     """The code with quotients by roots of f32 that are computed in the same block."""
-    return _Joiner({s.name for s in statements(code) if isinstance(s, imp.Assign)}).block(code)
+    return _Joiner(assigned(code)).block(code)
 
 
 class _Joiner:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from runelift.codegen.passes.masks import last_uses, masked
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.dependence import assigned
 from runelift.ir.imp.traverse import map_blocks, statements, subexpressions
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
@@ -31,8 +32,7 @@ def can_team(code: Sequence[Stm]) -> bool:
 
 def mask_absent_teams(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
     """``code`` for teams side by side; a team that is not ``present`` does nothing."""
-    assigned = frozenset(s.name for s in statements(code) if isinstance(s, imp.Assign))
-    return tuple(_Masks(present, among_groups(code), assigned).block(code))
+    return tuple(_Masks(present, among_groups(code), frozenset(assigned(code))).block(code))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,6 @@ def arrays_in_memory(kernel: imp.Kernel) -> frozenset[VName]:
     """
     inside = statements(kernel.body)
     own = {stm.name for stm in inside if isinstance(stm, imp.DeclareArray)}
-    if not own:
-        return frozenset()
     known, changed = set(kernel.constants), assigned(kernel.body)
 
     def follows(*exps: Exp) -> bool:

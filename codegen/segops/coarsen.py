@@ -30,6 +30,7 @@ from runelift.codegen.plan.views import all_of, lit, negated, op
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.dependence import assigned, scalars_read
 from runelift.ir.imp.traverse import (
     blocks,
     expressions,
@@ -139,7 +140,7 @@ class _Coarsener:
         self.before = before
         self.written = written_by(code)
         self.varying = varying(code, (index for index, _ in lanes.indices))
-        self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+        self.assigned = assigned(code)
         while not self.assigned <= self.varying and (
                 shared := self._shared(self._split(code)) - self.varying):
             self.varying = varying(code, self.varying | shared)
@@ -215,10 +216,10 @@ class _Coarsener:
         found, changed = set[VName](), set[VName]()
         for run in _runs(items):
             read, _ = _read_first(run.stms)
-            names = {s.name for s in statements(run.stms) if isinstance(s, imp.Assign)}
+            names = assigned(run.stms)
             found |= read & names
             changed |= names
-        return found | (changed & _read(_single(items)))
+        return found | (changed & scalars_read(_single(items)))
 
     def _find_crossing(self, code: Sequence[Stm]) -> None:
         runs = [_touched(run.stms) for run in _runs(self.items)]
@@ -380,11 +381,6 @@ def _single(items: Sequence[_Item]) -> Iterator[Stm]:
                 yield item
 
 
-def _read(stms: Iterable[Stm]) -> set[VName]:
-    """The scalars that statements read themselves, outside of their blocks."""
-    return {name for stm in stms for exp in expressions(stm) for name in variables(exp)}
-
-
 def _read_first(stms: Sequence[Stm], known: Set[VName] = frozenset()
                 ) -> tuple[set[VName], set[VName]]:
     """The names that statements may read before they set them, and the names that are set then.
@@ -393,7 +389,7 @@ def _read_first(stms: Sequence[Stm], known: Set[VName] = frozenset()
     """
     read, done = set[VName](), set(known)
     for stm in stms:
-        read |= _read([stm]) - done
+        read |= scalars_read([stm]) - done
         inner = [_read_first(block, done) for block in blocks(stm)]
         read = read.union(*(names for names, _ in inner))
         if isinstance(stm, imp.Declare | imp.Assign):

@@ -39,6 +39,7 @@ from runelift.codegen.segops.coarsen import Sum, as_sum, varies, varying, writte
 from runelift.ir import imp
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.dependence import assigned
 from runelift.ir.imp.traverse import (
     expressions,
     map_parts,
@@ -176,7 +177,7 @@ class _Boxer:
         self.written = written_by(code) | changed
         seeds = (group.segment, group.step, group.row, group.place, group.y)
         self.varying = varying(code, (*seeds, *_own(code)))
-        self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+        self.assigned = assigned(code)
         self.sums = {name: Sum.of(name) for name in (
             group.segment, group.step, group.row, group.place)}
         self.before: dict[VName, list[Stm]] = {}

@@ -18,7 +18,8 @@ from runelift.codegen.plan.views import lit, op
 from runelift.codegen.segops.coarsen import varies, varying, written_by
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, memories, statements, variables
+from runelift.ir.imp.dependence import assigned, scalars_read
+from runelift.ir.imp.traverse import memories, statements
 from runelift.ir.names import VName
 
 
@@ -39,7 +40,7 @@ def with_own_values(k: CodeBuilder, code: Sequence[Stm], segment: Segment, chang
     the kernel writes.  Loads that nothing needs are left out.
     """
     own = _own(code, changed, moving)
-    used, differ = _names_in(code), varying(code, (segment.r,))
+    used, differ = scalars_read(statements(code)), varying(code, (segment.r,))
     loads = {name: stm for name, stm in own.items() if name in differ and _loads(stm)}
     arrays = {name: k.names.fresh(name.base) for name in loads if name in used}
     k.emit(*(imp.DeclareArray(array, own[name].prim, segment.points)
@@ -47,7 +48,7 @@ def with_own_values(k: CodeBuilder, code: Sequence[Stm], segment: Segment, chang
     r, needed, before = imp.Var(segment.r), set(arrays), list[Stm]()
     for name, stm in reversed(own.items()):
         if name in needed:
-            needed |= _names_in([stm])
+            needed |= scalars_read([stm])
             before.insert(0, stm)
     if arrays:
         stores = (imp.Store(array, r, imp.Var(name), own[name].prim)
@@ -70,8 +71,7 @@ def _own(code: Sequence[Stm], changed: Set[VName], moving: Sequence[VName]
          ) -> dict[VName, imp.Declare]:
     """The statements whose values are equal for all elements of a segment, in order, by name."""
     written = written_by(code) | changed
-    assigned = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
-    differ = varying(code, moving) | assigned
+    differ = varying(code, moving) | assigned(code)
     return {stm.name: stm for stm in code if isinstance(stm, imp.Declare) and stm.init is not None
             and stm.name not in differ and not varies(stm.init, differ, written)}
 
@@ -79,8 +79,3 @@ def _own(code: Sequence[Stm], changed: Set[VName], moving: Sequence[VName]
 def _loads(stm: imp.Declare) -> bool:
     """True if a value is from memory."""
     return stm.init is not None and bool(memories(stm.init))
-
-
-def _names_in(code: Sequence[Stm]) -> set[VName]:
-    """The scalars that code reads."""
-    return {name for stm in statements(code) for exp in expressions(stm) for name in variables(exp)}

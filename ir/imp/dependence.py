@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
@@ -11,9 +11,14 @@ from runelift.ir.imp.traverse import expressions, parts, statements, variables
 from runelift.ir.names import VName
 
 
-def assigned(stms: Sequence[Stm]) -> set[VName]:
-    """The variables that statements assign to."""
-    return {s.name for s in statements(stms) if isinstance(s, imp.Assign)}
+def assigned(code: Iterable[Stm]) -> set[VName]:
+    """The variables that code assigns to."""
+    return {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+
+
+def scalars_read(stms: Iterable[Stm]) -> set[VName]:
+    """The scalars that statements read themselves, outside of their blocks."""
+    return {name for stm in stms for exp in expressions(stm) for name in variables(exp)}
 
 
 def _definitions(stms: Sequence[Stm]) -> dict[VName, list[Exp]]:

@@ -242,8 +242,8 @@ def check_all(name: str, seeds: Sequence[int], device: str | None, futhark: str 
     return failed
 
 
-def check_in_processes(name: str, seeds: Sequence[int], devices: Sequence[str], processes: int,
-                       seconds: float) -> int:
+def check_in_processes(name: str, seeds: Sequence[int], devices: Sequence[str], futhark: str,
+                       processes: int, seconds: float) -> int:
     """Check programs in many processes, on devices in turn; how many of them fail.
 
     A process has a few programs.  None begins after so many ``seconds``.  Each that fails or
@@ -257,7 +257,7 @@ def check_in_processes(name: str, seeds: Sequence[int], devices: Sequence[str], 
         few = seeds[first:first + TOLD]
         device = devices[first // TOLD % len(devices)]
         return subprocess.run([sys.executable, "-X", "faulthandler", "-m", __spec__.name, name,
-                               str(few[0]), str(len(few)), device], check=False, text=True,
+                               str(few[0]), str(len(few)), device, futhark], check=False, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     with ThreadPoolExecutor(processes) as pool:
@@ -285,7 +285,7 @@ def main(given: Sequence[str] | None = None) -> int:
     seeds = range(options.first, options.first + options.count)
     if options.processes:
         return int(check_in_processes(options.family, seeds, (options.device or "").split(","),
-                                      options.processes, options.seconds) > 0)
+                                      options.futhark, options.processes, options.seconds) > 0)
     return int(check_all(options.family, seeds, options.device or None, options.futhark) > 0)
 
 

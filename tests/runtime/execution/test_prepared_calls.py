@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from dataclasses import replace
 from typing import Any
@@ -24,6 +23,7 @@ from runelift.runtime.execution.submitting import SUBMITS_BEFORE_FUSION, BoundCo
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tuner.workers.measured_program import MeasuredProgram
 from tests import programs
+from tests.runtime.memory.test_memory_run import without_collections
 
 CALLS = 5
 """The first call runs the plan, the second is captured, later ones are prepared."""
@@ -118,9 +118,9 @@ def test_one_array_may_be_several_arguments_and_results(program: Program) -> Non
     assert len(prepared(program, "both")) == 2
 
 
+@without_collections()  # what other tests have left does not count
 def test_calls_are_chained_on_the_device(program: Program) -> None:
     start = program.to_device(np.arange(5, dtype=np.float32))
-    gc.collect()  # what other tests have left does not count
     live = program.device.pool.live
     array = start
     for _ in range(8):
