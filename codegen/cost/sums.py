@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from runelift.codegen.cost.expressions import Expr, Graph, Region
 from runelift.codegen.cost.forms import Forms
 from runelift.codegen.cost.polynomials import Atom, Form
 from runelift.codegen.cost.sectors import Box, edges_along, moved
-from runelift.codegen.cost.totals import SECTOR
+from runelift.codegen.cost.totals import LINE, SECTOR
 from runelift.ir import imp
 from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.imp.work_counts import UNCOUNTED
@@ -117,6 +118,17 @@ class Access:
     writes: bool
 
 
+class Places(NamedTuple):
+    """Scattered places: ``sectors`` that accesses need, and how many of them are ``walked`` to.
+
+    ``lookups`` are the accesses that find their sector, each alone in a line.
+    """
+
+    sectors: Expr
+    walked: Expr = 0
+    lookups: Expr = 0
+
+
 @dataclass(slots=True)
 class Sums:
     """The operations and bytes of a kernel that have been counted so far."""
@@ -189,9 +201,10 @@ class Sums:
             self._wait(index, here)
         scattered = 1 if index is None or self._in_parts(index, here) else self._scattered(
             index, here.lanes)
-        sectors, walked = self._places(index, executed, size, here)
-        region.add("random", graph.mul(sectors, scattered))
-        region.add("walked", graph.mul(walked, scattered))
+        places = self._places(index, executed, size, here)
+        region.add("random", graph.mul(places.sectors, scattered))
+        region.add("walked", graph.mul(places.walked, scattered))
+        region.add("lookups", graph.mul(places.lookups, scattered))
         if index is None or scattered == 1:
             self._reach(access, None, executed, here)
             return
@@ -213,30 +226,33 @@ class Sums:
             region.add("apart", apart, SECTOR)
         self._reach(access, index, executed, here)
 
-    def _places(self, index: Form | None, executed: Expr, size: int, here: Here
-                ) -> tuple[Expr, Expr]:
-        """The sectors that accesses to scattered places need, and how many follow the last one.
+    def _places(self, index: Form | None, executed: Expr, size: int, here: Here) -> Places:
+        """What accesses to scattered places need.
 
         A loop over a segment reads a place that it does not change once.  A work-item finds the
-        next elements of a segment in the sector of the last, or in the sector behind it.
+        next elements of a segment in the sector of the last, or in the sector behind it.  It shares
+        lines with neighbours if the segments between them are short.
         """
         graph = self.graph
         loop = next((f for f in reversed(here.frames) if not f.unrolled), None)
         if index is None or loop is None or not loop.announced:
-            return executed, 0
+            return Places(executed)
         flat = self.forms.resolved(self.forms.unclamped(index))
         atoms, varies = flat.atoms(), self.forms.varies(flat)
         if loop.item not in varies and all(
                 each.kind != "element" or each.number <= loop.before_body for each in varies):
-            return graph.least(executed, loop.outer), 0
+            return Places(graph.least(executed, loop.outer))
         if loop.item not in atoms or any(
                 each.kind == "element" and loop.item in each.varies for each in atoms):
-            return executed, 0
+            return Places(executed)
         part: Expr = 1
         for frame in (loop, *self._unrolled(index, here)[1]):
             part = graph.least(part, graph.over(self._step(flat, frame, size), SECTOR))
         found = graph.least(executed, graph.add(graph.mul(executed, part), loop.outer))
-        return found, graph.most(0, graph.sub(found, loop.outer))
+        walk = graph.mul(self._step(flat, loop, size), loop.trips)
+        alone = graph.least(1, graph.over(walk, LINE))
+        return Places(found, graph.most(0, graph.sub(found, loop.outer)),
+                      graph.mul(graph.sub(executed, found), alone))
 
     def _in_parts(self, index: Form, here: Here) -> bool:
         """True if work-items go through parts of a segment, which elements make so long."""

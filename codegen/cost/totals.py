@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 SECTOR = 32
 """The bytes that memory moves at least."""
+LINE = 128
+"""The bytes of a line of a compute unit's cache, which each work-item may need one of."""
 ENTRY = "cost"
 """The name of the function that follows a whole entry point."""
 
@@ -20,8 +22,9 @@ class Work(NamedTuple):
     sectors of 32 bytes.  Sectors stay in the cache from an iteration of the innermost loop to the
     next; ``apart`` are further bytes if they do not.  ``random`` accesses are
     to places that elements decide; they are in neither.  Of these, ``walked`` go to the sector
-    behind that of the work-item's last access.  ``distinct`` are the bytes that are reached at
-    least once.  ``touched`` are the bytes of the elements of all accesses.
+    behind that of the work-item's last access.  ``lookups`` are accesses to the sector of the last
+    access itself, by work-items that are alone in a line of the cache.  ``distinct`` are the bytes
+    that are reached at least once.  ``touched`` are the bytes of the elements of all accesses.
 
     ``accesses`` are to global memory.  ``local`` accesses are to local memory, and shuffles.
     ``private`` accesses are to private arrays that are in memory, since they have indices that
@@ -43,6 +46,7 @@ class Work(NamedTuple):
     apart: float
     random: float
     walked: float
+    lookups: float
     written: float
     distinct: float
     touched: float

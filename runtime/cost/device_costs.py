@@ -31,7 +31,8 @@ class DeviceCosts:
     * ``bandwidth``: bytes between memory and chip in a second.  ``cache_bandwidth``: bytes between
       the last cache, of ``cache`` bytes, and all compute units; ``unit_bandwidth``: one unit's.
       ``unit_cache`` are the bytes of a compute unit's own cache.  ``random`` are the bytes that an
-      access moves whose place only elements tell.
+      access moves whose place only elements tell.  ``lookup`` are the bytes that a unit's cache
+      could move while it looks for one line.
     * ``operation``, ``special``, ``double``: the time of a simple operation, quotient or root, and
       operation on doubles, if all of the device is at work.  ``access``, ``private``, ``local``:
       the time of one access to global, private or local memory.
@@ -55,6 +56,7 @@ class DeviceCosts:
     cache: float
     unit_cache: float
     random: float
+    lookup: float
     operation: float
     special: float
     double: float

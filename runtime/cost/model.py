@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from runelift.codegen.cost.totals import SECTOR, Work
+from runelift.codegen.cost.totals import LINE, SECTOR, Work
 from runelift.runtime.cost.device_costs import DeviceCosts
 
-LINE = 128
-"""The bytes of a line of a compute unit's cache, which each work-item may need one of."""
 SUB_GROUP = 32
 """Work-items that access memory together."""
 
@@ -44,7 +42,7 @@ def launch_time(costs: DeviceCosts, units: int, groups: int, group: int, room: i
     moved = near + (work.apart if crowd * LINE > costs.unit_cache else 0.0)
     walked = work.walked if costs.abreast == 1 else 0.0  # processors ask ahead for what follows
     moved += SECTOR * walked
-    memory = (moved + costs.random * (work.random - walked)) / min(
+    memory = (moved + costs.random * (work.random - walked) + costs.lookup * work.lookups) / min(
         costs.cache_bandwidth, used * costs.unit_bandwidth)
     if work.distinct > costs.cache:
         memory = max(memory, work.distinct / costs.bandwidth)

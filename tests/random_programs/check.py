@@ -16,7 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +56,8 @@ COUNTS = ("{} programs, {} failed, {} beyond the compiler, {} compared with Futh
 COUNTED = re.compile(re.escape(COUNTS).replace(r"\{\}", r"(\d+)"))
 TOLD = 5
 """After so many programs the counts are told.  A process of ``--processes`` has so many."""
+HANGS = 300
+"""A process of ``--processes`` that takes so many seconds is ended."""
 REPEATED = 4
 """Of so many programs, one is called again and again, so that command buffers run."""
 MIXES = 3
@@ -222,9 +224,11 @@ def check_peer(family: Family, seed: int, program: Program, futhark: str) -> boo
     return results is not None
 
 
-def check_all(name: str, seeds: Sequence[int], device: str | None, futhark: str = "") -> int:
-    """Check programs one after the other; how many fail."""
+def check_all(name: str, seeds: Sequence[int], device: str | None, futhark: str = "",
+              seconds: float = math.inf) -> int:
+    """Check programs one after the other; how many fail.  None begins after so many ``seconds``."""
     family, failed, limited, compared, ran, wanted = FAMILIES[name], 0, 0, 0, 0, 0
+    end = time.monotonic() + seconds
     for number, seed in enumerate(seeds, 1):
         try:
             found = check(family, seed, device)
@@ -236,39 +240,55 @@ def check_all(name: str, seeds: Sequence[int], device: str | None, futhark: str 
         except Exception:
             failed += 1
             traceback.print_exc(file=sys.stdout)
-        if number % TOLD == 0 or number == len(seeds):
+        late = time.monotonic() > end
+        if number % TOLD == 0 or number == len(seeds) or late:
             print(COUNTS.format(number, failed, limited, compared, ran, wanted),
                   f"{time.process_time() / number:.1f} s of processors for each", flush=True)
+        if late:
+            break
     return failed
 
 
 def check_in_processes(name: str, seeds: Sequence[int], devices: Sequence[str], futhark: str,
                        processes: int, seconds: float) -> int:
-    """Check programs in many processes, on devices in turn; how many of them fail.
+    """Check programs in many processes, on devices in turn; how many of the processes fail.
 
-    A process has a few programs.  None begins after so many ``seconds``.  Each that fails or
-    crashes prints all of its output, and where it was.
+    A process has a few programs.  No program begins after so many ``seconds``.  A process that
+    fails, crashes or hangs prints all of its output when it ends, and where it was.
     """
     end = time.monotonic() + seconds
 
     def checked(first: int) -> subprocess.CompletedProcess[str] | None:
-        if time.monotonic() > end:
+        left = end - time.monotonic()
+        if left <= 0:
             return None
         few = seeds[first:first + TOLD]
         device = devices[first // TOLD % len(devices)]
-        return subprocess.run([sys.executable, "-X", "faulthandler", "-m", __spec__.name, name,
-                               str(few[0]), str(len(few)), device, futhark], check=False, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = [sys.executable, "-X", "faulthandler", "-m", __spec__.name, name, str(few[0]),
+                   str(len(few)), device, futhark, "--seconds", str(left)]
+        try:
+            return subprocess.run(command, check=False, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=HANGS)
+        except subprocess.TimeoutExpired as hangs:
+            told = hangs.output.decode() if isinstance(hangs.output, bytes) else ""
+            return subprocess.CompletedProcess(command, -1, f"{told}\nno end in {HANGS} s")
 
+    totals, ended, failed = [0] * COUNTS.count("{}"), 0, 0
     with ThreadPoolExecutor(processes) as pool:
-        done = [each for each in pool.map(checked, range(0, len(seeds), TOLD)) if each is not None]
-    failed = [each for each in done if each.returncode]
-    for each in failed:
-        print(f"{' '.join(each.args)}: status {each.returncode}\n{each.stdout}")
-    counts = [map(int, found[-1]) for each in done if (found := COUNTED.findall(each.stdout))]
-    print(COUNTS.format(*map(sum, zip(*counts, strict=True))) if counts else "no counts",
-          f"{len(failed)} of {len(done)} processes failed")
-    return len(failed)
+        parts = [pool.submit(checked, first) for first in range(0, len(seeds), TOLD)]
+        for part in as_completed(parts):
+            if (done := part.result()) is None:
+                continue
+            ended += 1
+            if counts := COUNTED.findall(done.stdout):
+                totals = [sum(both) for both in zip(totals, map(int, counts[-1]), strict=True)]
+            if done.returncode:
+                failed += 1
+                print(f"{' '.join(done.args)}: status {done.returncode}\n{done.stdout}")
+            if done.returncode or ended % (4 * TOLD) == 0:
+                print(COUNTS.format(*totals), f"{failed} of {ended} processes failed", flush=True)
+    print(COUNTS.format(*totals), f"{failed} of {ended} processes failed")
+    return failed
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -286,7 +306,8 @@ def main(given: Sequence[str] | None = None) -> int:
     if options.processes:
         return int(check_in_processes(options.family, seeds, (options.device or "").split(","),
                                       options.futhark, options.processes, options.seconds) > 0)
-    return int(check_all(options.family, seeds, options.device or None, options.futhark) > 0)
+    return int(check_all(options.family, seeds, options.device or None, options.futhark,
+                         options.seconds) > 0)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ STEPS = 1 << 14
 CACHED = 1 << 20
 """The elements of an array that stays in the last cache."""
 BY = {"launch": "launch", "round": "launch", "wait": "launch", "bandwidth": "bandwidth",
-      "cache_bandwidth": "cached", "unit_bandwidth": "cached", "random": None,
+      "cache_bandwidth": "cached", "unit_bandwidth": "cached", "random": None, "lookup": None,
       "operation": "f32", "special": "f32", "double": "f64", "access": "cached",
       "private": "cached", "local": "f32", "atomic": "atomic", "local_atomic": "local_atomic",
       "step": "step", "hit": "step", "latency": "latency",

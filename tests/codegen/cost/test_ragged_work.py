@@ -65,6 +65,15 @@ def test_the_longest_segment_decides_how_long_it_takes(sharing: Sharing, share: 
     assert long.steps * long.uneven - short.steps * short.uneven > 99_000 / share
 
 
+@pytest.mark.parametrize("mean", [1, 8, 32, 100])
+def test_a_work_item_that_walks_looks_each_element_up(mean: int) -> None:
+    """Segments shorter than a line of 32 elements share it, and so do look-ups of neighbours."""
+    work = work_of(Sharing.ROW, mean, N * mean)
+    sectors = N * min(mean, 1 + mean / 8)
+    assert work.lookups == pytest.approx((N * mean - sectors) * min(1, mean / 32))
+    assert work_of(Sharing.GROUP, mean, N * mean).lookups == 0
+
+
 def test_bins_take_no_longer_for_a_long_segment() -> None:
     assert work_of(Sharing.MERGE, 100).steps >= work_of(Sharing.MERGE, 100_000).steps
 
