@@ -272,6 +272,8 @@ inline int OVERLOADED libm_isfinite($T x) { return fabs(x) < INFINITY; }
 #define isfinite libm_isfinite
 #endif
 
+//// ALL
+
 // ARE_SHORT: integers of 64 bits of which 32 bits are enough, as sizes and indices mostly are.  GPUs
 // divide those several times as fast.
 #ifdef NVIDIA

@@ -28,7 +28,12 @@ def test_a_program_that_mentions_nothing_has_no_functions() -> None:
     assert "#pragma OPENCL EXTENSION cl_khr_fp64" in linked("")
 
 
-def testpieces_come_after_those_that_they_need() -> None:
+def test_no_piece_is_there_twice() -> None:
+    texts = [piece.text for piece in pieces()]
+    assert len(texts) == len(set(texts))
+
+
+def test_pieces_come_after_those_that_they_need() -> None:
     known = set[str]()
     for piece in pieces():
         known |= piece.defines
