@@ -227,7 +227,7 @@ class Sums:
         self._reach(access, index, executed, here)
 
     def _places(self, index: Form | None, executed: Expr, size: int, here: Here) -> Places:
-        """What accesses to scattered places need.
+        """The sectors and look-ups that accesses to scattered places need.
 
         A loop over a segment reads a place that it does not change once.  A work-item finds the
         next elements of a segment in the sector of the last, or in the sector behind it.  It shares
