@@ -8,6 +8,11 @@
 -- sizes csr: n=1000000,len=empty:0,start=offsets,k=total,m=1000000
 -- sizes csr: n=200,len=alternating:100000,start=offsets,k=total,m=200
 -- sizes csr: n=4500,len=ascending:4500,start=offsets,k=total,m=4500
+-- sizes csr: n=1000000,len=equal:8,start=offsets,k=total,m=300000
+-- sizes csr: n=250000,len=equal:32,start=offsets,k=total,m=4000
+-- sizes csr: n=250000,len=equal:32,start=offsets,k=total,m=6000000
+-- sizes csr: n=250000,len=uniform:64,start=offsets,k=total,m=6000000
+-- sizes csr: n=64,len=equal:100000,start=offsets,k=total,m=300000
 -- sizes csr: n=13,len=power:9,start=offsets,k=total,m=3; n=7,len=one:19,start=offsets,k=total,m=5
 entry csr [n][k][m] (start: [n]i64) (len: [n]i64) (cols: [k]i32) (vals: [k]f32) (v: [m]f32): [n]f32 =
   map2 (\o l -> f32.sum (map (\(c, x) -> x * v[i64.i32 c % m]) (zip cols vals)[o:o + l])) start len
@@ -20,6 +25,10 @@ entry csr [n][k][m] (start: [n]i64) (len: [n]i64) (cols: [k]i32) (vals: [k]f32) 
 -- sizes sums: n=1000000,len=empty:0,start=offsets,k=total
 -- sizes sums: n=200,len=alternating:100000,start=offsets,k=total
 -- sizes sums: n=4500,len=ascending:4500,start=offsets,k=total
+-- sizes sums: n=250000,len=equal:32,start=offsets,k=total
+-- sizes sums: n=62500,len=equal:128,start=offsets,k=total
+-- sizes sums: n=2,len=equal:100000,start=offsets,k=total
+-- sizes sums: n=64,len=equal:100000,start=offsets,k=total
 -- sizes sums: n=11,len=geometric:30,start=offsets,k=total; n=6,len=one:23,start=offsets,k=total
 entry sums [n][k] (start: [n]i64) (len: [n]i64) (xs: [k]f32): [n]f32 =
   map2 (\o l -> f32.sum xs[o:o + l]) start len
