@@ -34,8 +34,8 @@ from runelift.runtime.versions.version_names import ways_to_versions
 class Totals:
     """The predicted cost of several launches.
 
-    ``bytes`` move between memory and chip, at least.  ``longest`` are the steps of the work-item
-    that has most.  Of ``unknown`` launches, and choices, the program computes the sizes: only the
+    ``bytes`` move between memory and chip, as estimated.  ``longest`` are the steps of the
+    work-item that has most.  Of ``unknown`` launches, and choices, the program computes the sizes: only the
     start of each counts.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain`` and
     ``host`` are the parts of the time in seconds, which overlap within a launch.
     """
@@ -133,10 +133,17 @@ def predict(executable: Executable, args: Mapping[str, Any],
 def predicted_seconds(executable: Executable, args: Mapping[str, Any],
                       thresholds: Mapping[str, int], force: Mapping[str, int]) -> float:
     """The seconds of a call, as :func:`predict` has it; infinite if no version can run."""
+    found = _totals(executable, args, thresholds, force)
+    return math.inf if found is None else found.seconds
+
+
+def _totals(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
+            force: Mapping[str, int]) -> Totals | None:
+    """The cost of a call; None if no version can run."""
     try:
-        return predict(executable, args, thresholds, force).totals.seconds
+        return predict(executable, args, thresholds, force).totals
     except (Infeasible, ZeroDivisionError, OverflowError):
-        return math.inf
+        return None
 
 
 def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any]) -> float:
@@ -167,14 +174,14 @@ def _bound(program: LoadedProgram, entry: str, args: Sequence[Any]) -> dict[str,
 
 
 def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
-                     ) -> dict[tuple[str, int] | None, float]:
-    """The seconds of a call with each version, by site and index.
+                     ) -> dict[tuple[str, int] | None, Totals | None]:
+    """The cost of a call with each version, by site and index; None if it cannot run.
 
-    The key None has the seconds of a call with the versions that run by default.
+    The key None has the cost of a call with the versions that run by default.
     """
     about = program.executable(forest.entry), _bound(program, forest.entry, args), dict[str, int]()
-    return {None: predicted_seconds(*about, {}), **{
-        (site, index): predicted_seconds(*about, way)
+    return {None: _totals(*about, {}), **{
+        (site, index): _totals(*about, way)
         for site, index, way in ways_to_versions(forest.trees)}}
 
 
@@ -214,7 +221,7 @@ class _Tracing(Predictor):
         self._add(Totals(
             time.seconds, 1.0, work.distinct, work.operations + work.doubles + work.special,
             time.start, time.memory, time.arithmetic, time.atomics, time.chain,
-            longest=work.steps))
+            longest=work.steps * max(work.uneven, 1.0)))
 
     def unseen(self, name: str) -> None:
         """Add a launch, or a choice, whose size is unknown."""

@@ -26,6 +26,7 @@ from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const
 from runelift.runtime.data.values import load_values
+from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import dataset_label, show_seconds, table
 from runelift.runtime.records.observers import Observers
@@ -152,7 +153,7 @@ def execute(args: argparse.Namespace) -> int:
             rows.append([label, *_cells(wall), *_cells(span), "-" if found["predicted_seconds"]
                          is None else show_seconds(found["predicted_seconds"]),
                          str(found["launches"]),
-                         f"{found['peak_bytes'] / 2**20:.1f} MiB"])
+                         show_bytes(found['peak_bytes'])])
     if not args.json:
         show(table(rows))
     tell_failed_versions(program)

@@ -12,10 +12,11 @@ from runelift.runtime.predictions.predict import BOUNDS, PredictedChoice, Predic
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 from runelift.runtime.versions.size_names import show_name
-from runelift.runtime.versions.version_names import described_version, version_name
+from runelift.runtime.versions.version_names import described_version, labels, version_name
 
-LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, at least.  The "
-          "longest work-item is that with most steps.  Times are predicted, not measured.")
+LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, as estimated "
+          "from sizes.  'longest' has the steps of the work-item with most.  All costs are "
+          "predicted, not measured.")
 UNKNOWN = "  With ≥, launches whose sizes the program computes count as starts alone."
 HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
 MOST = 8
@@ -63,7 +64,15 @@ def render(found: ExplainedCost) -> str:
 
 def legend(found: Iterable[ExplainedCost]) -> str:
     """The line below calls."""
-    return LEGEND + UNKNOWN * any(each.prediction.totals.unknown for each in found)
+    return LEGEND + UNKNOWN * any(map(_has_unknown, found))
+
+
+def _has_unknown(found: ExplainedCost) -> bool:
+    """True if a number of a call, or of a version that could run, is only the least."""
+    versions = [version.totals for choice in found.prediction.choices
+                for version in choice.versions]
+    return any(totals is not None and totals.unknown
+               for totals in (found.prediction.totals, *versions))
 
 
 def _lines(found: ExplainedCost) -> Iterator[str]:
@@ -94,7 +103,7 @@ def _unmet(found: ExplainedCost) -> Iterator[str]:
 def _summary(totals: Totals) -> str:
     launches = round(totals.launches)
     known = f" ({round(totals.unknown):,} of unknown size)" if totals.unknown else ""
-    return (f"predicted {_at_least(totals)}, {launches:,} "
+    return (f"predicted {at_least(totals)}, {launches:,} "
             f"launch{'es' * (launches != 1)}{known}, {show_bytes(round(totals.bytes))}, "
             f"bound by {BOUNDS[totals.bound]}")
 
@@ -126,10 +135,11 @@ def cells(totals: Totals | None) -> list[str]:
         return [*("-" * (len(HEAD) - 2)), "cannot run"]
     return [f"{round(totals.launches):,}", show_bytes(round(totals.bytes)),
             show_count(totals.operations), show_count(totals.longest),
-            _at_least(totals), BOUNDS[totals.bound]]
+            at_least(totals), BOUNDS[totals.bound]]
 
 
-def _at_least(totals: Totals) -> str:
+def at_least(totals: Totals) -> str:
+    """A predicted time; it is the least where launches of unknown size count as starts alone."""
     return "≥ " * bool(totals.unknown) + show_seconds(totals.seconds)
 
 
@@ -150,7 +160,10 @@ def show_count(value: float) -> str:
 
 
 def verdict(site: Site, choice: PredictedChoice) -> str:
-    """By how much the chosen version wins; reasons of versions that cannot run."""
+    """By how much the chosen version wins; reasons of versions that cannot run.
+
+    Where launches of unknown size count as starts alone, a factor is the least, or unknown.
+    """
     if choice.chosen < 0:
         said = "no version can run"
     else:
@@ -160,11 +173,21 @@ def verdict(site: Site, choice: PredictedChoice) -> str:
             said = f"{name} runs: no other version can"
         elif math.isinf(factor):
             said = f"{name} runs: it has nothing to do, and {_other(site, other)} has"
-        elif factor < 1:
-            said = f"{name} runs, though {_other(site, other)} takes {factor:.2f} of its time"
         else:
-            said = f"{name} runs: {_other(site, other)} takes {factor:.2f} times as long"
+            rival = _other(site, other)
+            several = len(labels(site.alternatives[other])) > 1
+            takes = f"{rival} take{'s' * (not several)}{_sure(choice, other)}"
+            said = (f"{name} runs, though {takes} {factor:.2f} of its time" if factor < 1 else
+                    f"{name} runs: {takes} {factor:.2f} times as long")
     return "; ".join([said, *obstacles(site, choice)])
+
+
+def _sure(choice: PredictedChoice, other: int) -> str:
+    """How sure the factor between the chosen version and another one is, in words."""
+    chosen, rival = (choice.versions[number].totals for number in (choice.chosen, other))
+    if chosen is not None and chosen.unknown:
+        return ", as far as sizes are known,"
+    return " at least" if rival is not None and rival.unknown else ""
 
 
 def _other(site: Site, number: int) -> str:
