@@ -35,9 +35,10 @@ class Totals:
     """The predicted cost of several launches.
 
     ``bytes`` move between memory and chip, as estimated.  ``longest`` are the steps of the
-    work-item that has most.  Of ``unknown`` launches, and choices, the program computes the sizes: only the
-    start of each counts.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain`` and
-    ``host`` are the parts of the time in seconds, which overlap within a launch.
+    work-item that has most.  Of ``unknown`` launches, and choices, the program computes the sizes:
+    only the start of each counts.  Of ``loops`` it computes the length, as of recursions: one
+    iteration counts, or one call.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain``
+    and ``host`` are the parts of the time in seconds, which overlap within a launch.
     """
 
     seconds: float = 0.0
@@ -52,6 +53,12 @@ class Totals:
     host: float = 0.0
     longest: float = 0.0
     unknown: float = 0.0
+    loops: float = 0.0
+
+    @property
+    def partial(self) -> bool:
+        """True if something counts less than it will cost."""
+        return bool(self.unknown or self.loops)
 
     def __add__(self, other: Totals) -> Totals:
         sums = [a + b for a, b in zip(astuple(self), astuple(other), strict=True)]
@@ -227,6 +234,9 @@ class _Tracing(Predictor):
         """Add a launch, or a choice, whose size is unknown."""
         self._unseen.add(name)
         self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch, unknown=1.0))
+
+    def once(self) -> None:
+        self._add(Totals(loops=1.0))
 
     def copy(self, size: int) -> None:
         memory = 2 * size / self.costs.bandwidth

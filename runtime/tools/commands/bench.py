@@ -1,7 +1,8 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
 Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
-its median absolute deviation (MAD), beside the device time that the model of cost predicts.  'wall'
+its median absolute deviation (MAD), beside the device time that the model of cost predicts: ≥ if it
+counts one iteration of loops of unknown length, or only the starts of unknown launches.  'wall'
 is the time of the call on the host: arguments and results stay on the device, without profiling.
 'device' is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
 'disable' are left out, and cases that must fail.  Cases without a name are timed only if there are
@@ -151,7 +152,8 @@ def execute(args: argparse.Namespace) -> int:
             results.append({"entry": each.entry, "dataset": each.name, **found,
                             "wall_summary": asdict(wall), "device_summary": asdict(span)})
             rows.append([label, *_cells(wall), *_cells(span), "-" if found["predicted_seconds"]
-                         is None else show_seconds(found["predicted_seconds"]),
+                         is None else "≥ " * found["predicted_least"]
+                         + show_seconds(found["predicted_seconds"]),
                          str(found["launches"]),
                          show_bytes(found['peak_bytes'])])
     if not args.json:
@@ -181,8 +183,8 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
             seen(wall, None)
-        return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
-                "peak_bytes": peak}
+        return {"wall": wall, "device": device, "predicted_seconds": None,
+                "predicted_least": False, "launches": launches, "peak_bytes": peak}
     # late: it uses OpenCL, and programs are also interpreted
     from runelift.runtime.predictions.predict import outlined, predict_call
 
@@ -200,7 +202,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         launches, peak = record.launches, record.peak_bytes
         seen(wall, record)
     return {"wall": wall, "device": device, "predicted_seconds": said.totals.seconds,
-            "launches": launches, "peak_bytes": peak}
+            "predicted_least": said.totals.partial, "launches": launches, "peak_bytes": peak}
 
 
 def _cells(summary: Summary) -> list[str]:

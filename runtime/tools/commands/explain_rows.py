@@ -41,9 +41,9 @@ ABREAST = 32
 """The neighbours that wait for each other on a device whose work-items run in lockstep."""
 HEAD = ("version", "parallelism", "waste", "predicted")
 LEGEND = ("* runs by default.  Parallelism is the number of all steps by the steps that a work-item"
-          " makes for the longest row.  In versions with parts of bounded size, it is the number of "
-          "all steps.  Waste is issued steps over elements, from lengths alone: 1 is none.  Times "
-          "are predicted, not measured.")
+          " makes for the longest row.  In versions with parts of bounded size, it is the number "
+          "of all steps.  Waste is issued steps over elements, from lengths alone: 1 is none.  "
+          "Times are predicted, not measured.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def ragged(args: argparse.Namespace, path: Path) -> None:
     for each in found:
         show("\n".join(_lines(each)))
     show(f"\n{LEGEND}" + UNKNOWN * any(
-        version.totals is not None and version.totals.unknown
+        version.totals is not None and version.totals.partial
         for each in found for version in each.choice.versions))
 
 

@@ -28,7 +28,7 @@ LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rou
           "what is decided by sizes.  Names that the source does not have are for what the host "
           "chooses by sizes and the device, or for what kernels compute, such as the sum 'total' "
           "of the lengths of rows.  Where kernels compute sizes, 'at least' is what is allocated "
-          "before, and ≥ counts launches as starts alone.  Times are predicted, not measured.")
+          "before, and ≥ is as in 'explain cost'.  Times are predicted, not measured.")
 WHOLE = "the run by default"
 CALLS = ", without what a function that calls itself needs for its calls"
 SHOWN = 6

@@ -17,7 +17,8 @@ from runelift.runtime.versions.version_names import described_version, labels, v
 LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, as estimated "
           "from sizes.  'longest' has the steps of the work-item with most.  All costs are "
           "predicted, not measured.")
-UNKNOWN = "  With ≥, launches whose sizes the program computes count as starts alone."
+UNKNOWN = ("  With ≥, launches whose sizes the program computes count as starts alone.  Loops "
+           "whose length it computes count once, and so do functions that call themselves.")
 HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
 MOST = 8
 """The most encounters of a choice that are shown."""
@@ -71,7 +72,7 @@ def _has_unknown(found: ExplainedCost) -> bool:
     """True if a number of a call, or of a version that could run, is only the least."""
     versions = [version.totals for choice in found.prediction.choices
                 for version in choice.versions]
-    return any(totals is not None and totals.unknown
+    return any(totals is not None and totals.partial
                for totals in (found.prediction.totals, *versions))
 
 
@@ -103,7 +104,7 @@ def _unmet(found: ExplainedCost) -> Iterator[str]:
 def _summary(totals: Totals) -> str:
     launches = round(totals.launches)
     known = f" ({round(totals.unknown):,} of unknown size)" if totals.unknown else ""
-    return (f"predicted {at_least(totals)}, {launches:,} "
+    return (f"predicted {at_least(totals)}, {'≥ ' * bool(totals.loops)}{launches:,} "
             f"launch{'es' * (launches != 1)}{known}, {show_bytes(round(totals.bytes))}, "
             f"bound by {BOUNDS[totals.bound]}")
 
@@ -140,7 +141,7 @@ def cells(totals: Totals | None) -> list[str]:
 
 def at_least(totals: Totals) -> str:
     """A predicted time; it is the least where launches of unknown size count as starts alone."""
-    return "≥ " * bool(totals.unknown) + show_seconds(totals.seconds)
+    return "≥ " * totals.partial + show_seconds(totals.seconds)
 
 
 def show_count(value: float) -> str:
@@ -185,9 +186,9 @@ def verdict(site: Site, choice: PredictedChoice) -> str:
 def _sure(choice: PredictedChoice, other: int) -> str:
     """How sure the factor between the chosen version and another one is, in words."""
     chosen, rival = (choice.versions[number].totals for number in (choice.chosen, other))
-    if chosen is not None and chosen.unknown:
+    if chosen is not None and chosen.partial:
         return ", as far as sizes are known,"
-    return " at least" if rival is not None and rival.unknown else ""
+    return " at least" if rival is not None and rival.partial else ""
 
 
 def _other(site: Site, number: int) -> str:
@@ -219,7 +220,7 @@ def _choice_facts(site: Site, choice: PredictedChoice) -> dict[str, Any]:
 
 def _facts_of(totals: Totals) -> dict[str, Any]:
     return {"predicted_seconds": totals.seconds, "launches": totals.launches,
-            "unknown_launches": totals.unknown,
+            "unknown_launches": totals.unknown, "unknown_loops": totals.loops,
             "bytes": totals.bytes, "operations": totals.operations,
             "longest_work_item": totals.longest, "bound": BOUNDS[totals.bound],
             "parts": {words: getattr(totals, name) for name, words in BOUNDS.items()}}
