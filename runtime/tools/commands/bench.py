@@ -1,10 +1,10 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
 Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
-its median absolute deviation (MAD), beside the device time that the model of cost predicts: ≥ if it
-counts one iteration of loops of unknown length, or only the starts of unknown launches.  'wall'
-is the time of the call on the host: arguments and results stay on the device, without profiling.
-'device' is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
+its median absolute deviation (MAD), beside the device time that the model of cost predicts.  With
+≥, loops of unknown length count once, and launches of unknown size as starts alone.  'wall' is the
+time of the call on the host: arguments and results stay on the device, without profiling.  'device'
+is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
 'disable' are left out, and cases that must fail.  Cases without a name are timed only if there are
 no other cases.
 """

@@ -16,7 +16,13 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.ir.solver.formulas import apart, formula
 from runelift.runtime.memory.byte_sizes import show_bytes
-from runelift.runtime.memory.memory_run import Held, MemoryEstimate, VersionNeed
+from runelift.runtime.memory.memory_run import (
+    Held,
+    MemoryEstimate,
+    VersionNeed,
+    largest,
+    shown_name,
+)
 from runelift.runtime.predictions.predict import Totals
 from runelift.runtime.records.format import table
 from runelift.runtime.tools.predictions.call import at_least
@@ -31,8 +37,6 @@ LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rou
           "before, and ≥ is as in 'explain cost'.  Times are predicted, not measured.")
 WHOLE = "the run by default"
 CALLS = ", without what a function that calls itself needs for its calls"
-SHOWN = 6
-"""The most arrays that a line names."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class ExplainedMemory:
     """The memory of an entry point: formulas, and estimates by input.
 
     ``totals`` are the predicted costs of runs by input, for each version by site and index, and for
-    None by default; None for runs that are impossible.
+    None by default.  Runs that are impossible have None.
     """
 
     forest: Forest
@@ -98,7 +102,7 @@ def _lines(found: ExplainedMemory) -> Iterator[str]:
     for name, _, _, version in found.rows():
         yield from (f"  {line}" for line in _formula_lines(found, name, version))
     for input_name, estimate in found.estimates.items():
-        yield f"  {input_name}: {_alive(estimate.alive)} at the peak of {WHOLE}"
+        yield f"  {input_name}: {largest(estimate.alive)} at the peak of {WHOLE}"
         if estimate.unknown:
             yield f"    not all is known before it runs: {estimate.unknown}"
 
@@ -117,8 +121,8 @@ def _formula_lines(found: ExplainedMemory, name: str, version: VersionMemory) ->
 
 
 def _arrays(found: ExplainedMemory, peak: Peak) -> str:
-    """The arrays of a peak; equal ones of one kernel are counted."""
-    texts = Counter(f"{_shown(each.name.base)} {found.formula(each.bytes)}"
+    """The arrays of a peak, where equal arrays of one kernel are counted."""
+    texts = Counter(f"{shown_name(each.name.base)} {found.formula(each.bytes)}"
                     + (f" ({each.origin})" if each.origin else "") for each in peak.arrays)
     return ", ".join((f"{count} times " if count > 1 else "") + text
                      for text, count in texts.items()) or "nothing"
@@ -144,23 +148,6 @@ def _sum(arrays: tuple[Held, ...]) -> int:
     return sum(each.bytes for each in arrays)
 
 
-def _alive(arrays: tuple[Held, ...]) -> str:
-    """The largest buffers, by name and bytes."""
-    shown = [f"{_shown(_base(each))} {show_bytes(each.bytes)}" for each in arrays[:SHOWN]]
-    more = len(arrays) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") or "nothing"
-
-
-def _shown(base: str) -> str:
-    """The name of an array; a tape of reverse mode is that of a loop's parameter."""
-    name = base.removesuffix("_tape")
-    return base if name == base else f"tape of {name}"
-
-
-def _base(array: Held) -> str:
-    return array.name.rpartition("_")[0] or array.name
-
-
 def facts(found: ExplainedMemory) -> dict[str, Any]:
     """The device memory of an entry point as a JSON object: outside, versions, inputs."""
     return {
@@ -173,7 +160,7 @@ def facts(found: ExplainedMemory) -> dict[str, Any]:
             for name, site, index, version in found.rows()},
         "inputs": {label: {"bytes": each.bytes, "unknown": each.unknown or None,
                            "predicted_seconds": found.seconds(label, None),
-                           "alive": [{"array": _base(a), "bytes": a.bytes} for a in each.alive]}
+                           "alive": [{"array": a.base, "bytes": a.bytes} for a in each.alive]}
                    for label, each in found.estimates.items()}}
 
 

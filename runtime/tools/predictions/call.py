@@ -169,26 +169,30 @@ def verdict(site: Site, choice: PredictedChoice) -> str:
         said = "no version can run"
     else:
         factor, other = advantage(choice)
-        name = version_name(site.alternatives[choice.chosen])
+        runs = _verb(site, choice.chosen, "run")
         if other is None:
-            said = f"{name} runs: no other version can"
+            said = f"{runs}: no other version can"
         elif math.isinf(factor):
-            said = f"{name} runs: it has nothing to do, and {_other(site, other)} has"
+            said = f"{runs}: it has nothing to do, and {_other(site, other)} has"
         else:
-            rival = _other(site, other)
-            several = len(labels(site.alternatives[other])) > 1
-            takes = f"{rival} take{'s' * (not several)}{_sure(choice, other)}"
-            said = (f"{name} runs, though {takes} {factor:.2f} of its time" if factor < 1 else
-                    f"{name} runs: {takes} {factor:.2f} times as long")
+            takes = _verb(site, other, "take") + _sure(choice, other)
+            said = (f"{runs}, though {takes} {factor:.2f} of its time" if factor < 1 else
+                    f"{runs}: {takes} {factor:.2f} times as long")
     return "; ".join([said, *obstacles(site, choice)])
 
 
 def _sure(choice: PredictedChoice, other: int) -> str:
-    """How sure the factor between the chosen version and another one is, in words."""
+    """The certainty of the factor between the chosen version and another one, in words."""
     chosen, rival = (choice.versions[number].totals for number in (choice.chosen, other))
     if chosen is not None and chosen.partial:
         return ", as far as sizes are known,"
     return " at least" if rival is not None and rival.partial else ""
+
+
+def _verb(site: Site, number: int, verb: str) -> str:
+    """The name of a version, or of several inside of it, with a verb."""
+    alternative = site.alternatives[number]
+    return f"{version_name(alternative)} {verb}{'s' * (len(labels(alternative)) == 1)}"
 
 
 def _other(site: Site, number: int) -> str:

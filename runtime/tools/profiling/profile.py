@@ -191,8 +191,8 @@ class Profile:
 
     ``wall`` are the times of profiled calls, and ``plain`` the times of calls without a profile.
     ``shown`` is the run with the median time.  All versions are ``compared`` if that was asked for.
-    ``predicted`` are the seconds of the call that the model of cost says: the ``least`` if it does
-    not know how often loops run, or all sizes.  ``ways`` ran in turn, and ``steps`` are the changes
+    ``predicted`` are the seconds of the call that the model of cost says.  They are the ``least``
+    if lengths of loops or sizes are unknown.  ``ways`` ran in turn, and ``steps`` are the changes
     that gain.  ``difference`` says how NumPy's results differ.
     """
 

@@ -28,7 +28,7 @@ ENDLESS = 100_000
 class Column:
     """A column of kernels; shown if the terminal has at least ``width`` characters.
 
-    Of several columns, those of the greatest ``width`` are left out where names would be cut.
+    Columns of the greatest ``width`` are left out where names would be cut.
     """
 
     head: str
