@@ -261,7 +261,8 @@ def sentences(found: Sequence[Change]) -> list[str]:
         one = any(each.final for each in known) and not any(
             each.versions(choice) for each in known for choice in (DEFAULT, BEST))
         return [f"Nothing was gained: {counted(counts[SAME], 'dataset')} {run} as before{others}.",
-                *["These runs met no choice between versions, so thresholds decide nothing."] * one, *_left(known)]
+                *["These runs met no choice between versions, so thresholds decide nothing."] * one,
+                *_left(known)]
     if counts[PREDICTED] and not counts[CERTAIN] + counts[UNCERTAIN] + counts[SLOWER]:
         return [f"By the records, {on} would take {show_seconds(after)} instead of "
                 f"{show_seconds(before)} in all, tuned: {show_gain(before, after)} as fast.  "
