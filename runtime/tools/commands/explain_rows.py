@@ -148,7 +148,8 @@ def _lines(found: _Found) -> Iterator[str]:
     for name, lengths in found.lengths.items():
         low, high = min(lengths, default=0), max(lengths, default=0)
         yield (f"  {name} has lengths {low:,} to {high:,}, mean {_mean(int(lengths.sum()), count)}"
-               if low < high else f"  {name} has lengths {low:,} alone")
+               if low < high else
+               f"  {name} has {f'lengths {low:,} alone' if count else 'no lengths'}")
         yield from (f"  {line}" for line in segments.class_lines(lengths))
     rows = [list(HEAD)]
     for predicted, (alternative, par, wasted) in zip(
