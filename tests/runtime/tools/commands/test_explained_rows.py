@@ -102,6 +102,10 @@ def test_lengths_stand_in_place_of_datasets(run: Run, tmp_path: Path, command: t
         inputs = found.get("entries", {}).get("squares", {}).get("inputs")
         return found["choices"][0] if inputs is None else next(iter(inputs.values()))["choices"][0]
 
+    for text, said in (("0 equal 5", "ks has no lengths"), ("3,3", "ks has lengths 3 alone"),
+                       ("3,4", "ks has lengths 3 to 4, mean 3.5")):
+        assert command == ("cost",) or said in run(
+            "explain", *command, path, "--as-device", "h200", "--lengths", text).out
     listed, even, one = map(facts, ("3,0,5,1", "100000 equal 2", "100000 one 1000000"))
     assert listed.get("sizes", {"squares": listed.get("squares")}).popitem()[1] == 35
     assert (even["chosen"], one["chosen"]) == ("V1", "V3")
