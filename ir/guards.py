@@ -30,7 +30,7 @@ class Kind(Enum):
     GROUP = "group"
     """A work-group for each segment."""
     MERGE = "merge"
-    """Work-items with equal numbers of elements and segments together."""
+    """Work-items with parts of bounded size, whatever the lengths of segments are."""
     SLABS = "slabs"
     """Runs of segments, one after the other, each by work-items with equal numbers: for memory."""
     REWRITTEN = "rewritten"
@@ -47,7 +47,7 @@ KIND_IN_WORDS = {
     Kind.ROW: "a work-item computes a row alone",
     Kind.LANES: "a few neighbouring work-items compute a row",
     Kind.GROUP: "a work-group computes a row",
-    Kind.MERGE: "all work-items have equal parts of all rows",
+    Kind.MERGE: "work-items have parts of bounded size, whatever the lengths are",
     Kind.SLABS: "as the last version, in runs of rows that fit into memory",
     Kind.REWRITTEN: "statements as a schedule rewrites them",
     Kind.ORIGINAL: "statements without a schedule"}

@@ -36,6 +36,8 @@ from runelift.ir.types import Atom
 
 UNKNOWN = "1"
 """Stands for an unknown scalar in formulas of work."""
+ONCE = "rt.once()"
+"""Says that one iteration stands for a loop of unknown length, or one call for a recursion."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +185,8 @@ class _CostWriter(PlanWriter):
                 for inner in _outermost(step):
                     self.step(inner, version)
                 self._unknown.update(plan.sets(step))
-            case plan.Call(function):  # how deep it goes is known only when it runs
-                self.line(f"rt.unseen({function.base!r})")
+            case plan.Call():  # how deep it goes is known only when it runs
+                self.line(ONCE)
                 self._unknown.update(plan.sets(step))
             case _:
                 self._scalar(step, version)
@@ -301,6 +303,7 @@ class _CostWriter(PlanWriter):
         steady = step.carried is not None
         changing = _columns(step) | _carried(step.body)
         if not self._knows(step.bound):
+            self.line(ONCE)
             self._unknown |= changing
             for inner in step.body:
                 self.step(inner, version)
@@ -319,6 +322,7 @@ class _CostWriter(PlanWriter):
         else:
             self._unknown = self._unknown_in(step, version)
         if step.in_buffer or not self._knows(step.cond):
+            self.line(ONCE)
             later = {name for inner in plan.all_steps(step.body) for name in plan.sets(inner)}
             for name in sorted(_carried(step.body) & self._unknown & self._most.keys()):
                 if self._most[name] not in later:  # else a loop inside begins with it

@@ -7,7 +7,7 @@ prints them for each code version, with launches and stored intermediates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from runelift.codegen.plan import plan
@@ -79,14 +79,16 @@ class Form:
 class Work:
     """The work of some steps: forms of operations, choices of versions, and memory.
 
-    ``launches`` are the fewest and the most; loops count once.  ``stored`` are the arrays that are
-    kept in memory and are no results.  Choices are not counted in either.
+    ``launches`` are the fewest and the most; loops and functions that call themselves count once.
+    ``stored`` are the arrays that are kept in memory and are no results.  Choices are not counted
+    in either.  ``repeats`` are places where launches may run more than once, in words.
     """
 
     forms: tuple[Form, ...]
     choices: tuple[Choice, ...]
     launches: tuple[int, int]
     stored: tuple[str, ...]
+    repeats: tuple[str, ...] = ()
 
     @property
     def reached(self) -> frozenset[str]:
@@ -142,9 +144,12 @@ def work_of(entry: plan.Plan) -> Work:
 
 def render(works: Iterable[tuple[str, Work]]) -> str:
     """The work of entry points as text."""
-    return "\n\n".join("\n".join([f"{name} ({_counted(work)})",
-                                  *(f"  {line}" for line in work.lines())])
-                       for name, work in works)
+    found = list(works)
+    texts = ["\n".join([f"{name} ({_counted(work)})", *(f"  {line}" for line in work.lines())])
+             for name, work in found]
+    repeats = dict.fromkeys(each for _, work in found for each in work.repeats)
+    return "\n\n".join(texts + ([f"Launches {' and '.join(repeats)} count once, however often they "
+                                 "run."] if repeats else []))
 
 
 def _work(steps: Sequence[plan.Step], kept: Set[VName]) -> Work:
@@ -172,7 +177,18 @@ def _work(steps: Sequence[plan.Step], kept: Set[VName]) -> Work:
                         visit(body)
 
     visit(steps)
-    return Work(tuple(forms), tuple(choices), _launches(steps), tuple(stored))
+    return Work(tuple(forms), tuple(choices), _launches(steps), tuple(stored),
+                tuple(dict.fromkeys(_repeats(steps))))
+
+
+def _repeats(steps: Sequence[plan.Step]) -> Iterator[str]:
+    """Places where launches among ``steps`` may run more than once."""
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.CountedLoop() | plan.WhileLoop() if any(plan.kernels(step.body)):
+                yield "in a loop"
+            case plan.Recursion() if any(plan.kernels(step.body)):
+                yield "in a function that calls itself"
 
 
 def _form(name: str, steps: Sequence[plan.Step]) -> Form:

@@ -47,11 +47,15 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class VersionMemory:
-    """The memory of a run while a version runs: its peaks, and the choices inside of it."""
+    """The memory of a run while a version runs: its peaks, and the choices inside of it.
+
+    If it is ``recursive``, a function calls itself; what it needs in these calls is left out.
+    """
 
     kind: str
     peaks: tuple[Peak, ...]
     inside: tuple[SiteMemory, ...]
+    recursive: bool = False
 
     @property
     def bytes(self) -> tuple[Size, ...]:
@@ -85,7 +89,7 @@ def memory_of(entry: plan.Plan) -> VersionMemory:
     peaks = [walker.peak(state)]
     sites: list[SiteMemory] = []
     walker.steps(entry.steps, state, peaks, sites)
-    return VersionMemory("entry", tuple(peaks), tuple(sites))
+    return VersionMemory("entry", tuple(peaks), tuple(sites), _recursive(entry.steps))
 
 
 def least_of_points(step: plan.Recursion) -> int:
@@ -111,6 +115,11 @@ def least_of_points(step: plan.Recursion) -> int:
                 for name in names:
                     alive.pop(name, None)
     return most
+
+
+def _recursive(steps: Sequence[plan.Step]) -> bool:
+    """True if a function calls itself among the steps."""
+    return any(isinstance(step, plan.Recursion) for step in plan.all_steps(steps))
 
 
 def _origins(steps: Sequence[plan.Step]) -> dict[VName, str]:
@@ -277,7 +286,8 @@ class _Walker:
             after = state.copy()
             peaks, inside = [self.peak(after)], list[SiteMemory]()
             self.steps(version.steps, after, peaks, inside)
-            versions[number] = VersionMemory(version.kind.value, tuple(peaks), tuple(inside))
+            versions[number] = VersionMemory(version.kind.value, tuple(peaks), tuple(inside),
+                                             _recursive(version.steps))
         sites.append(SiteMemory(step.site, versions))
         if after is not state:
             state.buffer_of, state.sizes = after.buffer_of, after.sizes

@@ -13,7 +13,7 @@ which is optional, sizes stay sums, and divisors are not listed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 try:
     import sympy
@@ -38,21 +38,22 @@ def formula(size: Size, name: Callable[[VName], str] = base) -> str:
 
     Variables that people know by one name are told apart by numbers.
     """
-    name = _apart(size, name)
+    name = apart([size], name)
     if sympy is None:
         return size.render(name)
     plain, factored = _expression(size, name), sympy.factor(_expression(size, name))
     return min(str(plain), str(factored), key=len)
 
 
-def _apart(size: Size, name: Callable[[VName], str]) -> Callable[[VName], str]:
+def apart(sizes: Iterable[Size], name: Callable[[VName], str] = base) -> Callable[[VName], str]:
     """The names of variables, where a name of several variables gets a number from 2 on.
 
     >>> formula(Size.var(VName("end", 1)) - Size.var(VName("end", 2)))
     'end - end_2'
     """
     found: dict[str, list[VName]] = {}
-    for each in sorted(size.variables(), key=lambda variable: variable.tag):
+    for each in sorted({each for size in sizes for each in size.variables()},
+                       key=lambda variable: variable.tag):
         found.setdefault(name(each), []).append(each)
     texts = {variable: text if number == 1 else f"{text}_{number}"
              for text, variables in found.items()

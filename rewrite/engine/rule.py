@@ -18,6 +18,7 @@ its own statement.  A :class:`Rewriting` says which rules run and how often, and
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ Replacement: TypeAlias = Exp | tuple[Stm, ...] | None
 """Another expression, statements that bind the same names, or nothing to do."""
 Apply: TypeAlias = Callable[[Scope, Stm], Replacement]
 
+_ROLE = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
 NOTES = ("Provided", "Because", "Does not handle", "Source")
 """The kinds of notes that a law may have, as they are spelled in docstrings."""
 
@@ -69,6 +71,15 @@ def rule(*heads: type, ops: Iterable[str] = ()) -> Callable[[Callable[..., Any]]
         return Rule(apply.__name__, law, notes, heads, apply, frozenset(ops))
 
     return make
+
+
+def without_marks(text: str) -> str:
+    """A docstring without its marks, for people.
+
+    >>> without_marks("``x``, or (:func:`~a.b.read`) at most :data:`MOST`")
+    'x, or (read) at most MOST'
+    """
+    return _ROLE.sub(r"\1", text).replace("``", "")
 
 
 def read_law(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:

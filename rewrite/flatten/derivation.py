@@ -82,6 +82,9 @@ class Derivation:
         finally:
             self.depth -= 1
 
+    def __str__(self) -> str:
+        return self.render()
+
     def render(self) -> str:
         """The derivation as an indented tree, one step a line."""
         lines = [f"{self.fun}:"]

@@ -480,7 +480,7 @@ def _emit_owners(walk: Walk, found: Segments, inner: Elements, body: ir.Body,
     It also makes ``pat``, as ``body`` computes an element.
     """
     _check_few(walk, found)
-    _tell(walk, "own", found.lengths, "the row of each element, by a pass over off")
+    _tell(walk, "own", found.lengths, "the row of each element, by a pass over where rows begin")
     owner = _owner(walk, inner.number)
     space, body = walk.flattener.fresh_kernel(inner.nest.space, ir.Body(
         (owner, *body.stms), (owner.pat[0].name, *body.result)))

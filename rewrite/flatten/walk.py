@@ -386,15 +386,16 @@ def distribution(walk: Walk, body: ir.Body) -> tuple[Atom, ...]:
     results = walk.results(body.result)
     if walk.nest.space and len(walk.out) > 1:
         walk.flattener.derivation.happened(
-            "G6", _counted(len(body.stms), "statement"), f"distributed over {len(walk.out)}",
+            "G6", counted(len(body.stms), "statement"),
+            f"distributed into {counted(len(walk.out), 'statement')}",
             before=body.stms, after=walk.out, around=show_nest(walk.nest))
     return results
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
     """A number with its noun.
 
-    >>> _counted(1, "statement"), _counted(3, "statement")
+    >>> counted(1, "statement"), counted(3, "statement")
     ('1 statement', '3 statements')
     """
     return f"{count} {noun}{'s' * (count != 1)}"
@@ -411,7 +412,7 @@ def sequential_code(walk: Walk, pat: Sequence[ir.Param]) -> tuple[ir.Param, ...]
     kernel = ir.Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc)
     walk.flattener.derivation.happened(
         "G0", ", ".join(p.name.base for p in pat) or "checks",
-        _counted(len(walk.pending), "sequential statement") if walk.pending else
+        counted(len(walk.pending), "sequential statement") if walk.pending else
         "its definition is stored", loc, before=walk.pending, after=(kernel,),
         around=show_nest(walk.nest))
     walk.emit(kernel)

@@ -140,6 +140,9 @@ class Predictor:
         """Add a launch, or a choice, whose size is unknown."""
         self.seconds += self.costs.launch
 
+    def once(self) -> None:
+        """Note that an iteration stands for a loop of unknown length, or a call for a recursion."""
+
     def copy(self, size: int) -> None:
         """Add a copy of so many bytes on the device."""
         self.seconds += self.costs.launch + 2 * size / self.costs.bandwidth

@@ -24,6 +24,7 @@ from runelift.ir.base.files import most_bytes
 from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.runtime.data.text import Reader, Spec, Value
+from runelift.runtime.memory.byte_sizes import show_bytes
 
 RANDOM_CHUNK = 1 << 16
 """The number of 64-bit words converted at a time, such that they fit in a core's cache."""
@@ -120,8 +121,8 @@ class RandomArray:
         if reason := impossible(self.shape, self.spec.prim.bytes):
             raise UserError(f"{self.spec}: {reason}")
         if self.nbytes > most_bytes():
-            raise UserError(f"{self.spec}: the array takes {self.nbytes >> 20} MiB, which is more "
-                            f"than half of the memory of this machine.")
+            raise UserError(f"{self.spec}: the array takes {show_bytes(self.nbytes)}, which is "
+                            f"more than half of the memory of this machine.")
         made, words = np.empty(math.prod(self.shape), self.dtype), self.words
         threads = max(1, min(MOST_THREADS, os.cpu_count() or 1, words // WORDS_PER_THREAD))
         ends = [words * k // threads for k in range(threads + 1)]

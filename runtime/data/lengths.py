@@ -57,7 +57,7 @@ def draw(n: int, shape: str, cap: int, seed: int = 0) -> Lengths:
         raise UserError(f"'{shape}' is no shape of lengths: there are {', '.join(SHAPES)}.")
     if n < 0 or not 0 <= cap <= MOST:
         raise UserError("The number of rows is at least 0, and the greatest length from 0 to "
-                        f"{MOST:,}.")
+                        f"{MOST:,}, not {n:,} and {cap:,}.")
     uniform = np.asarray(Generator(seed).value(Spec((n,), Prim.F64)), np.float64)
     found: Lengths = np.minimum(SHAPES[shape](uniform, cap), cap).astype(np.int64)
     return found

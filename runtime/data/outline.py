@@ -53,18 +53,23 @@ def assigned(texts: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def arguments_of_sizes(entry: Interface, values: Mapping[str, int]) -> list[Any]:
+def arguments_of_sizes(entry: Interface, values: Mapping[str, int],
+                       known: Mapping[str, int] | None = None) -> list[Any]:
     """Arguments with these sizes and scalars, whose arrays have no elements in memory.
 
-    UserError if a size or a scalar is missing, unknown, negative, or too large for its type.
+    Numbers of given lengths are ``known``, and no sizes to give.  UserError if a size or a scalar
+    is missing, unknown, negative, or too large for its type.
     """
     scalars = [spec for spec in entry.params if spec.shape is None]
-    wanted = {name.base for name in entry.sizes} | {spec.name.base for spec in scalars}
+    wanted = ({name.base for name in entry.sizes} | {spec.name.base for spec in scalars}) - (
+        known or {}).keys()
     if values.keys() != wanted:
-        raise UserError(f"The sizes of '{entry.entry}' are {', '.join(sorted(wanted)) or 'none'}, "
+        raise UserError(f"The {'other ' * bool(known)}sizes of '{entry.entry}' are "
+                        f"{', '.join(sorted(wanted)) or 'none'}, "
                         f"and --sizes gives {', '.join(sorted(values)) or 'none'}."
                         + f"  Write --sizes {' '.join(f'{each}=N' for each in sorted(wanted))}."
                         * bool(wanted))
+    values = {**values, **(known or {})}
     for name, value in values.items():
         if value < 0:
             raise UserError(f"'{name}={value}' should be NAME=N: a number from 0.")

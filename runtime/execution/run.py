@@ -345,8 +345,10 @@ class Run(Issuer):
     def none_left(self, number: int) -> None:
         """Raise the reason why no version of a site could run."""
         if isinstance(self._obstacle, OutOfMemory):
-            longest = self._slab[1]
+            longest, guard = self._slab[1], self.executable.memory
             raise OutOfMemory(f"{self._obstacle}" + (
                 f".  A row is never cut, and the longest has {longest:,} elements: split long "
-                "rows, or allow more memory" if longest else ""))
+                "rows, or " + ("take a device with more memory" if guard is None
+                               or guard.bound is None else "allow more memory (--memory)")
+                if longest else ""))
         raise Infeasible("; ".join(self.chooser.obstacles(number)))

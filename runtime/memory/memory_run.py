@@ -22,6 +22,7 @@ from runelift.runtime.execution.commands import RunLoop
 from runelift.runtime.execution.dry_run import ITERATIONS, DependsOnDevice, ShortRun
 from runelift.runtime.execution.executable import Executable
 from runelift.runtime.execution.run import Force
+from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.versions.choose import Facts, LocalBytes
 
 WHILE_ITERATIONS = LEAST_ITERATIONS // 2 + 3
@@ -50,6 +51,8 @@ class _Unknown:
 
 
 UNKNOWN = _Unknown()
+SHOWN = 6
+"""The most buffers that a line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,24 @@ class Held:
 
     name: str
     bytes: int
+
+    @property
+    def base(self) -> str:
+        """The name without its number."""
+        return self.name.rpartition("_")[0] or self.name
+
+
+def shown_name(base: str) -> str:
+    """The name of an array; a tape of reverse mode is that of a loop's parameter."""
+    name = base.removesuffix("_tape")
+    return base if name == base else f"tape of {name}"
+
+
+def largest(arrays: Sequence[Held]) -> str:
+    """The first buffers, which are the largest, by name and bytes."""
+    shown = [f"{shown_name(each.base)} {show_bytes(each.bytes)}" for each in arrays[:SHOWN]]
+    more = len(arrays) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +119,10 @@ class MemoryEstimate:
     encounters: tuple[MeteredEncounter, ...]
     too_large: TooLarge
     unknown: str = ""
+
+    def __str__(self) -> str:
+        return (f"{'at least ' * bool(self.unknown)}{show_bytes(self.bytes)} of device memory: "
+                f"{largest(self.alive)}")
 
     def need_of(self, site: str, version: int) -> VersionNeed | None:
         """The greatest need of a version at the encounters of its site; None if it has none."""

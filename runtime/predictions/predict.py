@@ -34,10 +34,11 @@ from runelift.runtime.versions.version_names import ways_to_versions
 class Totals:
     """The predicted cost of several launches.
 
-    ``bytes`` move between memory and chip, at least.  ``longest`` are the steps of the work-item
-    that has most.  Of ``unknown`` launches, and choices, the program computes the sizes: only the
-    start of each counts.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain`` and
-    ``host`` are the parts of the time in seconds, which overlap within a launch.
+    ``bytes`` move between memory and chip, as estimated.  ``longest`` are the steps of the
+    work-item that has most.  Of ``unknown`` launches, and choices, the program computes the sizes:
+    only the start of each counts.  Of ``loops`` it computes the length, as of recursions: one
+    iteration counts, or one call.  ``start``, ``memory``, ``arithmetic``, ``atomics``, ``chain``
+    and ``host`` are the parts of the time in seconds, which overlap within a launch.
     """
 
     seconds: float = 0.0
@@ -52,6 +53,12 @@ class Totals:
     host: float = 0.0
     longest: float = 0.0
     unknown: float = 0.0
+    loops: float = 0.0
+
+    @property
+    def partial(self) -> bool:
+        """True if something counts less than it will cost."""
+        return bool(self.unknown or self.loops)
 
     def __add__(self, other: Totals) -> Totals:
         sums = [a + b for a, b in zip(astuple(self), astuple(other), strict=True)]
@@ -133,10 +140,17 @@ def predict(executable: Executable, args: Mapping[str, Any],
 def predicted_seconds(executable: Executable, args: Mapping[str, Any],
                       thresholds: Mapping[str, int], force: Mapping[str, int]) -> float:
     """The seconds of a call, as :func:`predict` has it; infinite if no version can run."""
+    found = _totals(executable, args, thresholds, force)
+    return math.inf if found is None else found.seconds
+
+
+def _totals(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
+            force: Mapping[str, int]) -> Totals | None:
+    """The cost of a call; None if no version can run."""
     try:
-        return predict(executable, args, thresholds, force).totals.seconds
+        return predict(executable, args, thresholds, force).totals
     except (Infeasible, ZeroDivisionError, OverflowError):
-        return math.inf
+        return None
 
 
 def seconds_of_call(program: LoadedProgram, entry: str, args: Sequence[Any]) -> float:
@@ -167,14 +181,14 @@ def _bound(program: LoadedProgram, entry: str, args: Sequence[Any]) -> dict[str,
 
 
 def predict_versions(program: LoadedProgram, forest: Forest, args: Sequence[Any]
-                     ) -> dict[tuple[str, int] | None, float]:
-    """The seconds of a call with each version, by site and index.
+                     ) -> dict[tuple[str, int] | None, Totals | None]:
+    """The cost of a call with each version, by site and index; None if it cannot run.
 
-    The key None has the seconds of a call with the versions that run by default.
+    The key None has the cost of a call with the versions that run by default.
     """
     about = program.executable(forest.entry), _bound(program, forest.entry, args), dict[str, int]()
-    return {None: predicted_seconds(*about, {}), **{
-        (site, index): predicted_seconds(*about, way)
+    return {None: _totals(*about, {}), **{
+        (site, index): _totals(*about, way)
         for site, index, way in ways_to_versions(forest.trees)}}
 
 
@@ -214,12 +228,15 @@ class _Tracing(Predictor):
         self._add(Totals(
             time.seconds, 1.0, work.distinct, work.operations + work.doubles + work.special,
             time.start, time.memory, time.arithmetic, time.atomics, time.chain,
-            longest=work.steps))
+            longest=work.steps * max(work.uneven, 1.0)))
 
     def unseen(self, name: str) -> None:
         """Add a launch, or a choice, whose size is unknown."""
         self._unseen.add(name)
         self._add(Totals(self.costs.launch, 1.0, start=self.costs.launch, unknown=1.0))
+
+    def once(self) -> None:
+        self._add(Totals(loops=1.0))
 
     def copy(self, size: int) -> None:
         memory = 2 * size / self.costs.bandwidth

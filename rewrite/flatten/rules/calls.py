@@ -31,7 +31,7 @@ from runelift.rewrite.flatten.segments import (
     packed,
     start_of,
 )
-from runelift.rewrite.flatten.walk import Walk
+from runelift.rewrite.flatten.walk import Walk, counted
 
 IN_TURN = "kernels never recurse: its points run in turn"
 
@@ -52,7 +52,8 @@ def recursion_over_points(walk: Walk, stm: ir.Stm, exp: ir.Recursion) -> str | N
         return why
     nest = walk.nest if walk.nest.space else Nest(
         (ir.SegDim(walk.fresh("one", Prim.I64).name, i64(1)),))
-    made = attempted(walk, "G22", stm, f"for all points of {show_nest(nest)} at once",
+    points = f"points of {show_nest(nest)}" if walk.nest.space else "calls of a level"
+    made = attempted(walk, "G22", stm, f"for all {points} at once",
                      lambda front: _lift(front, stm), nest)
     walk.flattener.lifted.pop(exp.function, None)
     if isinstance(made, str):
@@ -105,7 +106,8 @@ def call_over_points(walk: Walk, stm: ir.Stm, call: ir.Call) -> str | None:
         return why
     calls = [ir.node_of(each, ir.Call) for each in stms]
     walk.flattener.derivation.fired(
-        "G23" if len(stms) > 1 else "G22", stm, f"{len(stms)} of {show_nest(walk.nest)} at once")
+        "G23" if len(stms) > 1 else "G22", stm,
+        f"{counted(len(stms), 'call')} at each point of {show_nest(walk.nest)}, all at once")
     args = _arguments(walk, lifted, [each.args for each in calls])
     pat = _pattern(walk, lifted, stm, args[0])
     walk.emit(ir.Stm(pat, ir.Call(lifted.name, tuple(args), tuple(p.type for p in pat)),
@@ -238,7 +240,7 @@ def _forms(walk: Walk, stm: ir.Stm, exp: ir.Recursion, calls: Sequence[ir.Call]
 def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted
               ) -> tuple[list[ir.Param], ir.Body] | str:
     """The parameters and body of f↑; the reason if a call stays in a kernel."""
-    flattener, count = walk.flattener, walk.fresh("k", Prim.I64)
+    flattener, count = walk.flattener, walk.fresh("calls", Prim.I64)
     index, params = walk.fresh("q", Prim.I64).name, [count]
     inner = Walk(flattener, Nest((ir.SegDim(index, count.name),)))
     for given, form in zip(exp.params, lifted.params, strict=True):

@@ -1,9 +1,10 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
 Each dataset runs a few times to warm up and then several times.  Prints the median of two times and
-its median absolute deviation (MAD), beside the device time that the model of cost predicts.  'wall'
-is the time of the call on the host: arguments and results stay on the device, without profiling.
-'device' is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
+its median absolute deviation (MAD), beside the device time that the model of cost predicts.  With
+≥, loops of unknown length count once, and launches of unknown size as starts alone.  'wall' is the
+time of the call on the host: arguments and results stay on the device, without profiling.  'device'
+is the time from the first to the last command on the device.  Datasets tagged 'nobench' or
 'disable' are left out, and cases that must fail.  Cases without a name are timed only if there are
 no other cases.
 """
@@ -26,6 +27,7 @@ from runelift.ir.base.source import Source
 from runelift.ir.prim import Prim
 from runelift.ir.types import Const
 from runelift.runtime.data.values import load_values
+from runelift.runtime.memory.byte_sizes import show_bytes
 from runelift.runtime.programs.program import Program
 from runelift.runtime.records.format import dataset_label, show_seconds, table
 from runelift.runtime.records.observers import Observers
@@ -150,9 +152,10 @@ def execute(args: argparse.Namespace) -> int:
             results.append({"entry": each.entry, "dataset": each.name, **found,
                             "wall_summary": asdict(wall), "device_summary": asdict(span)})
             rows.append([label, *_cells(wall), *_cells(span), "-" if found["predicted_seconds"]
-                         is None else show_seconds(found["predicted_seconds"]),
+                         is None else "≥ " * found["predicted_least"]
+                         + show_seconds(found["predicted_seconds"]),
                          str(found["launches"]),
-                         f"{found['peak_bytes'] / 2**20:.1f} MiB"])
+                         show_bytes(found['peak_bytes'])])
     if not args.json:
         show(table(rows))
     tell_failed_versions(program)
@@ -180,8 +183,8 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
             program.run(entry, values, force=force)
             wall.append(time.perf_counter() - started)
             seen(wall, None)
-        return {"wall": wall, "device": device, "predicted_seconds": None, "launches": launches,
-                "peak_bytes": peak}
+        return {"wall": wall, "device": device, "predicted_seconds": None,
+                "predicted_least": False, "launches": launches, "peak_bytes": peak}
     # late: it uses OpenCL, and programs are also interpreted
     from runelift.runtime.predictions.predict import outlined, predict_call
 
@@ -199,7 +202,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int,
         launches, peak = record.launches, record.peak_bytes
         seen(wall, record)
     return {"wall": wall, "device": device, "predicted_seconds": said.totals.seconds,
-            "launches": launches, "peak_bytes": peak}
+            "predicted_least": said.totals.partial, "launches": launches, "peak_bytes": peak}
 
 
 def _cells(summary: Summary) -> list[str]:

@@ -108,11 +108,17 @@ def execute(args: argparse.Namespace) -> int:
     if not args.cost and (args.over is not None or (args.as_device and not args.ragged)):
         raise UserError("--as-device and --over go with 'explain cost'.")
     topics = {name for name in TOPICS[1:] if getattr(args, name)}
-    if args.ragged and topics:
-        raise UserError(f"--ragged is a topic by itself: leave out '{', '.join(sorted(topics))}'.")
+    if args.ragged and (topics or args.topic):
+        raise UserError("--ragged is a topic by itself: leave out "
+                        f"'{', '.join(sorted(topics or {args.topic}))}'.")
     if args.lengths is not None and topics - {"cost", "memory"}:
         raise UserError("--lengths goes with 'explain cost', 'explain memory', --ragged, or "
                         "without a topic.")
+    if args.html is not None and (args.ragged or topics - {"cost"} or (
+            args.lengths is not None and not topics)):
+        raise UserError("--html writes the page about a program, or that of 'explain cost --over': "
+                        "leave out "
+                        f"{', '.join(sorted(topics)) or '--ragged' * args.ragged or '--lengths'}.")
     if args.subject is None and args.sizes and "=" not in args.sizes[-1]:
         args.subject = args.sizes.pop()  # the program behind the sizes
     if args.subject is None and (args.html or "").endswith(".fut"):
@@ -146,6 +152,7 @@ def _take_topic(args: argparse.Namespace) -> None:
     for name in TOPICS[1:]:
         if getattr(args, name):
             warn(f"'explain --{name}' is written 'explain {name}' now.")
+    args.topic = topic
     if topic and topic != TOPICS[0]:
         setattr(args, topic, True)
     args.subject = words[0] if words else None

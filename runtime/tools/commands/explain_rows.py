@@ -20,7 +20,7 @@ from runelift.ir.length_facts import length_facts
 from runelift.ir.ragged import Fact
 from runelift.runtime.predictions.predict import PredictedChoice, predict_call
 from runelift.runtime.programs.loaded_program import LoadedProgram
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.records.format import table
 from runelift.runtime.tools.commands.explain_cost import predicted_program
 from runelift.runtime.tools.commands.explained_program import (
     inputs_of,
@@ -31,7 +31,7 @@ from runelift.runtime.tools.commands.open_program import entries_of
 from runelift.runtime.tools.commands.options import print_json
 from runelift.runtime.tools.commands.styles import show
 from runelift.runtime.tools.explanation import segments
-from runelift.runtime.tools.predictions.call import verdict
+from runelift.runtime.tools.predictions.call import UNKNOWN, at_least, verdict
 from runelift.runtime.versions.forest import Alternative, Site, forest_of
 from runelift.runtime.versions.version_names import described_version, version_name
 
@@ -41,8 +41,9 @@ ABREAST = 32
 """The neighbours that wait for each other on a device whose work-items run in lockstep."""
 HEAD = ("version", "parallelism", "waste", "predicted")
 LEGEND = ("* runs by default.  Parallelism is the number of all steps by the steps that a work-item"
-          " makes for the longest row.  In versions with equal parts, it is the number of all "
-          "steps.  Waste is issued steps over elements.  Times are predicted, not measured.")
+          " makes for the longest row.  In versions with parts of bounded size, it is the number "
+          "of all steps.  Waste is issued steps over elements, from lengths alone: 1 is none.  "
+          "Times are predicted, not measured.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,9 @@ def ragged(args: argparse.Namespace, path: Path) -> None:
     show(f"Predicted for {device}")
     for each in found:
         show("\n".join(_lines(each)))
-    show(f"\n{LEGEND}")
+    show(f"\n{LEGEND}" + UNKNOWN * any(
+        version.totals is not None and version.totals.partial
+        for each in found for version in each.choice.versions))
 
 
 def _nothing(loaded: LoadedProgram, entries: Sequence[str], path: Path) -> str:
@@ -143,8 +146,10 @@ def _lines(found: _Found) -> Iterator[str]:
         f", computed lengths up to {longest:,}, mean {_mean(total, count)}")
     yield f"\n{found.site.name}, {found.dataset}: {count:,} rows{known}"
     for name, lengths in found.lengths.items():
-        yield (f"  {name} has lengths {min(lengths, default=0):,} to {max(lengths, default=0):,}, "
-               f"mean {_mean(int(lengths.sum()), count)}")
+        low, high = min(lengths, default=0), max(lengths, default=0)
+        yield (f"  {name} has lengths {low:,} to {high:,}, mean {_mean(int(lengths.sum()), count)}"
+               if low < high else
+               f"  {name} has {f'lengths {low:,} alone' if count else 'no lengths'}")
         yield from (f"  {line}" for line in segments.class_lines(lengths))
     rows = [list(HEAD)]
     for predicted, (alternative, par, wasted) in zip(
@@ -152,7 +157,7 @@ def _lines(found: _Found) -> Iterator[str]:
         mark = "* " if predicted.number == found.choice.chosen else "  "
         rows.append([mark + described_version(alternative), "-" if par is None else f"{par:,}",
                      "-" if wasted is None else f"{wasted:.3g}",
-                     "cannot run" if predicted.totals is None else show_seconds(predicted.seconds)])
+                     "cannot run" if predicted.totals is None else at_least(predicted.totals)])
     yield table(rows, "  ")
     yield f"    {verdict(found.site, found.choice)}"
 

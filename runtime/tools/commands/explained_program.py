@@ -62,7 +62,10 @@ def _arguments_of_rows(loaded: LoadedProgram, entry: str, sizes: Mapping[str, in
         raise UserError(f"No argument of '{entry}' is an array of lengths, of one dimension, that "
                         "decides between versions.")
     counts = {size.base: len(lengths) for size in known.values() if isinstance(size, VName)}
-    given = arguments_of_sizes(interface, {**sizes, **counts})
+    if both := sorted(counts.keys() & sizes):
+        raise UserError(f"'{both[0]}' is the number of --lengths, {len(lengths):,}: leave it out "
+                        "of --sizes.")
+    given = arguments_of_sizes(interface, sizes, counts)
     return [lengths if number in known else value for number, value in enumerate(given)]
 
 

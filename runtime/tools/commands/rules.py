@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runelift.ir.base.errors import UserError
+from runelift.rewrite.engine.rule import without_marks
 from runelift.rewrite.flattening import FLATTENING
 from runelift.rewrite.lift.points import BOOK
 from runelift.rewrite.registry import PASSES
@@ -69,12 +70,12 @@ def execute(args: argparse.Namespace) -> int:
             book = rule.book
             show(f"== {book}\n")
         show(rule.name)
-        law = textwrap.dedent("    " + rule.law).strip()
+        law = without_marks(textwrap.dedent("    " + rule.law).strip())
         if "\n" not in law:
             law = textwrap.fill(law, width - 4, subsequent_indent="  ", break_on_hyphens=False)
         show(textwrap.indent(law, "    "))
         for kind, said in rule.notes:
-            show(textwrap.fill(f"{kind}: {said}", width, initial_indent="    ",
+            show(textwrap.fill(f"{kind}: {without_marks(said)}", width, initial_indent="    ",
                                 subsequent_indent="      "))
         show("")
     return 0

@@ -5,17 +5,27 @@ Beside the bytes stands the predicted time of a run: what memory buys.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from runelift.codegen.plan.memory import Peak, VersionMemory
+from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.solver.formulas import formula
+from runelift.ir.solver.formulas import apart, formula
 from runelift.runtime.memory.byte_sizes import show_bytes
-from runelift.runtime.memory.memory_run import Held, MemoryEstimate, VersionNeed
-from runelift.runtime.records.format import show_seconds, table
+from runelift.runtime.memory.memory_run import (
+    Held,
+    MemoryEstimate,
+    VersionNeed,
+    largest,
+    shown_name,
+)
+from runelift.runtime.predictions.predict import Totals
+from runelift.runtime.records.format import table
+from runelift.runtime.tools.predictions.call import at_least
 from runelift.runtime.versions.forest import Forest
 from runelift.runtime.versions.size_names import simple_name
 from runelift.runtime.versions.version_names import described_version
@@ -24,33 +34,47 @@ LEGEND = ("Arguments and results count.  Formulas leave out that buffers are rou
           "what is decided by sizes.  Names that the source does not have are for what the host "
           "chooses by sizes and the device, or for what kernels compute, such as the sum 'total' "
           "of the lengths of rows.  Where kernels compute sizes, 'at least' is what is allocated "
-          "before.  Times are predicted, not measured.")
+          "before, and ≥ is as in 'explain cost'.  Times are predicted, not measured.")
 WHOLE = "the run by default"
-SHOWN = 6
-"""The most arrays that a line names."""
+CALLS = ", without what a function that calls itself needs for its calls"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExplainedMemory:
     """The memory of an entry point: formulas, and estimates by input.
 
-    ``seconds`` are the predicted times of runs by input, for each version by site and index, and
-    for None by default.
+    ``totals`` are the predicted costs of runs by input, for each version by site and index, and for
+    None by default.  Runs that are impossible have None.
     """
 
     forest: Forest
     formulas: VersionMemory
     estimates: Mapping[str, MemoryEstimate]
-    seconds: Mapping[str, Mapping[tuple[str, int] | None, float]] = field(default_factory=dict)
+    totals: Mapping[str, Mapping[tuple[str, int] | None, Totals | None]] = field(
+        default_factory=dict)
 
     def timed(self, label: str, version: tuple[str, int] | None, memory: str) -> str:
         """The memory behind the predicted time, if that is known."""
-        seconds = self.seconds.get(label, {}).get(version, math.inf)
-        return memory if math.isinf(seconds) else f"{show_seconds(seconds)}, {memory}"
+        found = self.totals.get(label, {}).get(version)
+        return memory if found is None else f"{at_least(found)}, {memory}"
+
+    def seconds(self, label: str, version: tuple[str, int] | None) -> float | None:
+        """The predicted time, if that is known."""
+        found = self.totals.get(label, {}).get(version)
+        return None if found is None else found.seconds
+
+    @cached_property
+    def _name(self) -> Callable[[VName], str]:
+        """The names of variables: one for each, in all formulas."""
+        peaks = [*self.formulas.peaks, *(peak for _, _, version in self.formulas.walk()
+                                         for peak in version.peaks)]
+        return apart([size for peak in peaks
+                      for size in (peak.bytes, *(each.bytes for each in peak.arrays))],
+                     lambda name: simple_name(name, self.forest.shown))
 
     def formula(self, size: Size) -> str:
         """A number of bytes as a formula; facts about lengths say of which array if need be."""
-        return formula(size, lambda name: simple_name(name, self.forest.shown))
+        return formula(size, self._name)
 
     def rows(self) -> Iterator[tuple[str, str, int, VersionMemory]]:
         """The versions: name, site, index, and formulas."""
@@ -74,26 +98,34 @@ def _lines(found: ExplainedMemory) -> Iterator[str]:
                  for name, site, index, _ in found.rows()]
         yield table([head, *body], "  ")
     yield from (f"  {line}" for line in _formula_lines(
-        found, "outside of choices", found.formulas))
+        found, "outside of choices" if found.formulas.inside else "in all", found.formulas))
     for name, _, _, version in found.rows():
         yield from (f"  {line}" for line in _formula_lines(found, name, version))
     for input_name, estimate in found.estimates.items():
-        yield f"  {input_name}: {_alive(estimate.alive)} at the peak of {WHOLE}"
+        yield f"  {input_name}: {largest(estimate.alive)} at the peak of {WHOLE}"
         if estimate.unknown:
             yield f"    not all is known before it runs: {estimate.unknown}"
 
 
 def _formula_lines(found: ExplainedMemory, name: str, version: VersionMemory) -> Iterator[str]:
-    sums = list(dict.fromkeys(map(found.formula, version.bytes)))
-    yield f"{name}: " + (sums[0] if len(sums) == 1 else f"the greatest of {', '.join(sums)}")
-    lines = dict.fromkeys(_arrays(found, each) for each in version.peaks)
-    yield from (f"  {line}" for line in lines)
+    sums: dict[str, list[str]] = {}
+    for peak in version.peaks:
+        sums.setdefault(found.formula(peak.bytes), []).append(_arrays(found, peak))
+    if version.recursive:
+        name += CALLS
+    if len(sums) > 1:
+        yield f"{name}: the greatest of {len(sums)} sums"
+    for formula_, arrays in sums.items():
+        yield f"  {formula_}" if len(sums) > 1 else f"{name}: {formula_}"
+        yield from ("  " * (1 + (len(sums) > 1)) + line for line in dict.fromkeys(arrays))
 
 
 def _arrays(found: ExplainedMemory, peak: Peak) -> str:
-    return ", ".join(f"{_shown(each.name.base)} {found.formula(each.bytes)}"
-                     + (f" ({each.origin})" if each.origin else "")
-                     for each in peak.arrays) or "nothing"
+    """The arrays of a peak, where equal arrays of one kernel are counted."""
+    texts = Counter(f"{shown_name(each.name.base)} {found.formula(each.bytes)}"
+                    + (f" ({each.origin})" if each.origin else "") for each in peak.arrays)
+    return ", ".join((f"{count} times " if count > 1 else "") + text
+                     for text, count in texts.items()) or "nothing"
 
 
 def _whole(estimate: MemoryEstimate) -> str:
@@ -116,23 +148,6 @@ def _sum(arrays: tuple[Held, ...]) -> int:
     return sum(each.bytes for each in arrays)
 
 
-def _alive(arrays: tuple[Held, ...]) -> str:
-    """The largest buffers, by name and bytes."""
-    shown = [f"{_shown(_base(each))} {show_bytes(each.bytes)}" for each in arrays[:SHOWN]]
-    more = len(arrays) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") or "nothing"
-
-
-def _shown(base: str) -> str:
-    """The name of an array; a tape of reverse mode is that of a loop's parameter."""
-    name = base.removesuffix("_tape")
-    return base if name == base else f"tape of {name}"
-
-
-def _base(array: Held) -> str:
-    return array.name.rpartition("_")[0] or array.name
-
-
 def facts(found: ExplainedMemory) -> dict[str, Any]:
     """The device memory of an entry point as a JSON object: outside, versions, inputs."""
     return {
@@ -140,17 +155,18 @@ def facts(found: ExplainedMemory) -> dict[str, Any]:
         "versions": {f"{site}/{index}": {
             "name": name, **_facts_of(found, version),
             "inputs": {label: _need_facts(each.need_of(site, index),
-                                          found.seconds.get(label, {}).get((site, index)))
+                                          found.seconds(label, (site, index)))
                        for label, each in found.estimates.items()}}
             for name, site, index, version in found.rows()},
         "inputs": {label: {"bytes": each.bytes, "unknown": each.unknown or None,
-                           "predicted_seconds": _known(found.seconds.get(label, {}).get(None)),
-                           "alive": [{"array": _base(a), "bytes": a.bytes} for a in each.alive]}
+                           "predicted_seconds": found.seconds(label, None),
+                           "alive": [{"array": a.base, "bytes": a.bytes} for a in each.alive]}
                    for label, each in found.estimates.items()}}
 
 
 def _facts_of(found: ExplainedMemory, version: VersionMemory) -> dict[str, Any]:
-    return {"kind": version.kind, "greatest_of": list(map(found.formula, version.bytes)),
+    return {"kind": version.kind, "recursive": version.recursive,
+            "greatest_of": list(map(found.formula, version.bytes)),
             "arrays": [[{"array": a.name.base, "bytes": found.formula(a.bytes), "origin": a.origin}
                         for a in peak.arrays] for peak in version.peaks]}
 
@@ -158,8 +174,4 @@ def _facts_of(found: ExplainedMemory, version: VersionMemory) -> dict[str, Any]:
 def _need_facts(need: VersionNeed | None, seconds: float | None) -> dict[str, Any] | None:
     return None if need is None else {
         "bytes": need.bytes, "allocated": need.own, "obstacle": need.obstacle or None,
-        "predicted_seconds": _known(seconds)}
-
-
-def _known(seconds: float | None) -> float | None:
-    return None if seconds is None or math.isinf(seconds) else seconds
+        "predicted_seconds": seconds}

@@ -23,6 +23,7 @@ from runelift.ir.base.lines import places
 from runelift.ir.base.source import Loc, Source, in_source
 from runelift.ir.pretty import pretty_lines, stm_lines
 from runelift.ir.syntax import Program, Stm
+from runelift.rewrite.engine.rule import without_marks
 from runelift.rewrite.flattening import FLATTENING, Derivation, FlatteningRule, Step
 from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.compilation.entry_points import FLATTENING_STAGE
@@ -224,7 +225,6 @@ class Texts:
 
 # Steps
 
-_ROLE = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +328,7 @@ def readable(law: str) -> tuple[str, str]:
     >>> readable("a ⇒ b\\n    ⇒ c\\n\\n    Kinds (:mod:`~a.b.mapping`)\\n    of ``x``.")
     ('a ⇒ b\\n⇒ c', 'Kinds (mapping) of x.')
     """
-    rule, _, said = _ROLE.sub(r"\1", law).replace("``", "").partition("\n\n")
+    rule, _, said = without_marks(law).partition("\n\n")
     first, *rest = rule.splitlines()
     return "\n".join([first, *(line.removeprefix("    ") for line in rest)]), " ".join(said.split())
 

@@ -97,8 +97,8 @@ def _runs(lengths: Sequence[int]) -> list[list[int]]:
 
 
 VERSIONS: Mapping[str, tuple[str, Callable[[Sequence[int]], Iterator[str]]]] = {
-    "row": ("a work-item takes a row; all wait for the longest", _row),
-    "lanes": (f"{TEAM} neighbours share a row; all wait for the longest", _lanes),
+    "row": ("a work-item takes a row; on a GPU, all wait for the longest", _row),
+    "lanes": (f"{TEAM} neighbours share a row; on a GPU, all wait for the longest", _lanes),
     "group": (f"a group of {TEAM} takes a row, and waits for no other group", _group),
     "slabs": (f"rows that begin within {SLAB} steps run at once, then others; each work-item has "
               f"{TILE} steps: an element, or the end of a row ({END})",

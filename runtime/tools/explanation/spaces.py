@@ -58,7 +58,7 @@ def render(found: Iterable[ParameterSpace], numbers: Iterable[PointNumber] = ())
     lines += [f"{each.name} (rewrite points): {each.text}" for each in numbers]
     for space in found:
         kernels = ", ".join(dict.fromkeys(
-            k.name.partition("_")[0] for k in plan.kernels(space.operation.steps))) or "host"
+            _kind(k.kind) for k in plan.kernels(space.operation.steps))) or "host"
         combinations = prod(len(each.values) for each in space.ranges)
         of = f" of {combinations} combinations" if combinations > space.count else ""
         lines.append(f"{space.operation.name} ({kernels}): {space.count} settings{of}")
@@ -71,6 +71,15 @@ def render(found: Iterable[ParameterSpace], numbers: Iterable[PointNumber] = ())
         lines += [f"  {shown(constraint, space.system.name)}  -- {constraint.source()}"
                   for constraint in left]
     return "\n".join([*lines, "", f"{before} constraints, {after} after reduction"])
+
+
+def _kind(kind: str) -> str:
+    """The kind of a kernel; of segmented operations, the operation.
+
+    >>> _kind("segred_large"), _kind("ragged_groups")
+    ('segred', 'ragged_groups')
+    """
+    return kind.partition("_")[0] if kind.startswith("seg") else kind
 
 
 def facts(found: Iterable[ParameterSpace], numbers: Iterable[PointNumber] = ()

@@ -12,11 +12,13 @@ from runelift.runtime.predictions.predict import BOUNDS, PredictedChoice, Predic
 from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.versions.forest import Alternative, Forest, Site
 from runelift.runtime.versions.size_names import show_name
-from runelift.runtime.versions.version_names import described_version, version_name
+from runelift.runtime.versions.version_names import described_version, labels, version_name
 
-LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, at least.  The "
-          "longest work-item is that with most steps.  Times are predicted, not measured.")
-UNKNOWN = "  With ≥, launches whose sizes the program computes count as starts alone."
+LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, as estimated "
+          "from sizes.  'longest' has the steps of the work-item with most.  All costs are "
+          "predicted, not measured.")
+UNKNOWN = ("  With ≥, launches whose sizes the program computes count as starts alone.  Loops "
+           "whose length it computes count once, and so do functions that call themselves.")
 HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
 MOST = 8
 """The most encounters of a choice that are shown."""
@@ -63,7 +65,15 @@ def render(found: ExplainedCost) -> str:
 
 def legend(found: Iterable[ExplainedCost]) -> str:
     """The line below calls."""
-    return LEGEND + UNKNOWN * any(each.prediction.totals.unknown for each in found)
+    return LEGEND + UNKNOWN * any(map(_has_unknown, found))
+
+
+def _has_unknown(found: ExplainedCost) -> bool:
+    """True if a number of a call, or of a version that could run, is only the least."""
+    versions = [version.totals for choice in found.prediction.choices
+                for version in choice.versions]
+    return any(totals is not None and totals.partial
+               for totals in (found.prediction.totals, *versions))
 
 
 def _lines(found: ExplainedCost) -> Iterator[str]:
@@ -94,7 +104,7 @@ def _unmet(found: ExplainedCost) -> Iterator[str]:
 def _summary(totals: Totals) -> str:
     launches = round(totals.launches)
     known = f" ({round(totals.unknown):,} of unknown size)" if totals.unknown else ""
-    return (f"predicted {_at_least(totals)}, {launches:,} "
+    return (f"predicted {at_least(totals)}, {'≥ ' * bool(totals.loops)}{launches:,} "
             f"launch{'es' * (launches != 1)}{known}, {show_bytes(round(totals.bytes))}, "
             f"bound by {BOUNDS[totals.bound]}")
 
@@ -126,11 +136,12 @@ def cells(totals: Totals | None) -> list[str]:
         return [*("-" * (len(HEAD) - 2)), "cannot run"]
     return [f"{round(totals.launches):,}", show_bytes(round(totals.bytes)),
             show_count(totals.operations), show_count(totals.longest),
-            _at_least(totals), BOUNDS[totals.bound]]
+            at_least(totals), BOUNDS[totals.bound]]
 
 
-def _at_least(totals: Totals) -> str:
-    return "≥ " * bool(totals.unknown) + show_seconds(totals.seconds)
+def at_least(totals: Totals) -> str:
+    """A predicted time; it is the least where launches of unknown size count as starts alone."""
+    return "≥ " * totals.partial + show_seconds(totals.seconds)
 
 
 def show_count(value: float) -> str:
@@ -150,21 +161,38 @@ def show_count(value: float) -> str:
 
 
 def verdict(site: Site, choice: PredictedChoice) -> str:
-    """By how much the chosen version wins; reasons of versions that cannot run."""
+    """By how much the chosen version wins; reasons of versions that cannot run.
+
+    Where launches of unknown size count as starts alone, a factor is the least, or unknown.
+    """
     if choice.chosen < 0:
         said = "no version can run"
     else:
         factor, other = advantage(choice)
-        name = version_name(site.alternatives[choice.chosen])
+        runs = _verb(site, choice.chosen, "run")
         if other is None:
-            said = f"{name} runs: no other version can"
+            said = f"{runs}: no other version can"
         elif math.isinf(factor):
-            said = f"{name} runs: it has nothing to do, and {_other(site, other)} has"
-        elif factor < 1:
-            said = f"{name} runs, though {_other(site, other)} takes {factor:.2f} of its time"
+            said = f"{runs}: it has nothing to do, and {_other(site, other)} has"
         else:
-            said = f"{name} runs: {_other(site, other)} takes {factor:.2f} times as long"
+            takes = _verb(site, other, "take") + _sure(choice, other)
+            said = (f"{runs}, though {takes} {factor:.2f} of its time" if factor < 1 else
+                    f"{runs}: {takes} {factor:.2f} times as long")
     return "; ".join([said, *obstacles(site, choice)])
+
+
+def _sure(choice: PredictedChoice, other: int) -> str:
+    """The certainty of the factor between the chosen version and another one, in words."""
+    chosen, rival = (choice.versions[number].totals for number in (choice.chosen, other))
+    if chosen is not None and chosen.partial:
+        return ", as far as sizes are known,"
+    return " at least" if rival is not None and rival.partial else ""
+
+
+def _verb(site: Site, number: int, verb: str) -> str:
+    """The name of a version, or of several inside of it, with a verb."""
+    alternative = site.alternatives[number]
+    return f"{version_name(alternative)} {verb}{'s' * (len(labels(alternative)) == 1)}"
 
 
 def _other(site: Site, number: int) -> str:
@@ -196,7 +224,7 @@ def _choice_facts(site: Site, choice: PredictedChoice) -> dict[str, Any]:
 
 def _facts_of(totals: Totals) -> dict[str, Any]:
     return {"predicted_seconds": totals.seconds, "launches": totals.launches,
-            "unknown_launches": totals.unknown,
+            "unknown_launches": totals.unknown, "unknown_loops": totals.loops,
             "bytes": totals.bytes, "operations": totals.operations,
             "longest_work_item": totals.longest, "bound": BOUNDS[totals.bound],
             "parts": {words: getattr(totals, name) for name, words in BOUNDS.items()}}

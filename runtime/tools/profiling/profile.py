@@ -15,6 +15,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.cost.launches import LaunchPredictor
 from runelift.runtime.cost.peaks import Peaks
 from runelift.runtime.execution.executable import Executable
+from runelift.runtime.predictions.predict import Totals
 from runelift.runtime.records.record import Record
 from runelift.runtime.records.statistics import Summary, summarise
 from runelift.runtime.tools.profiling.next_step import MeasuredWay, Step
@@ -190,8 +191,9 @@ class Profile:
 
     ``wall`` are the times of profiled calls, and ``plain`` the times of calls without a profile.
     ``shown`` is the run with the median time.  All versions are ``compared`` if that was asked for.
-    ``predicted`` are the seconds of the call that the model of cost says.  ``ways`` ran in turn,
-    and ``steps`` are the changes that gain.  ``difference`` says how NumPy's results differ.
+    ``predicted`` are the seconds of the call that the model of cost says.  They are the ``least``
+    if lengths of loops or sizes are unknown.  ``ways`` ran in turn, and ``steps`` are the changes
+    that gain.  ``difference`` says how NumPy's results differ.
     """
 
     entry: str
@@ -208,6 +210,7 @@ class Profile:
     ways: tuple[MeasuredWay, ...] = ()
     steps: tuple[Step, ...] = ()
     difference: str = ""
+    least: bool = False
 
     @property
     def roof(self) -> float | None:
@@ -229,11 +232,11 @@ class Profile:
 
 @dataclass(frozen=True)
 class Runs:
-    """Profiled runs of an executable with equal commands; ``predicted`` seconds for a call."""
+    """Profiled runs of an executable with equal commands; ``predicted`` cost of a call."""
 
     executable: Executable
     timelines: Sequence[Timeline]
-    predicted: float
+    predicted: Totals
 
 
 def few(runs: int) -> Iterator[int]:
@@ -284,7 +287,7 @@ def profile_of(runs: Runs, plain: Sequence[float], dataset: str, peaks: Peaks) -
         executable.plan.entry, dataset, executable.device.info.label, summarise(wall),
         summarise(list(plain)), peaks,
         tuple(sorted(kernels, key=lambda each: -each.time.median)), _versions(timelines, shown),
-        shown, runs.predicted)
+        shown, runs.predicted.seconds, least=runs.predicted.partial)
 
 
 def _by_kernel(run: Timeline) -> dict[Kernel, list[DeviceCommand]]:

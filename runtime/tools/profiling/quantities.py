@@ -205,5 +205,5 @@ def call_text(profile: Profile) -> str:
     """The time of calls in words."""
     return (f"a call takes {show_seconds(profile.wall.median)} ± {show_seconds(profile.wall.mad)} "
             f"({show_seconds(profile.plain.median)} without a profile, "
-            f"{predicted_text(profile.predicted)} predicted), at most "
+            f"{'≥ ' * profile.least}{predicted_text(profile.predicted)} predicted), at most "
             f"{scaled(profile.shown.peak_bytes, 'B')} of device memory")

@@ -49,7 +49,7 @@ def runs_of(call: Call, runs: int,
         executable, lambda: loaded.bind(executable.plan, list(resident)), runs,
         program.thresholds, required,
         lambda site, index: version_name(sites[site].alternatives[index]), seen)
-    return Runs(executable, found, said.totals.seconds), plain
+    return Runs(executable, found, said.totals), plain
 
 
 def _each_alone(call: Call, peaks: Peaks, begins: Callable[[str], None]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,11 +20,16 @@ from runelift.runtime.tools.profiling.profile import KernelProfile, Profile
 HELP_WIDTH = 96
 BAR = 24
 """The length of the longest bar."""
+ENDLESS = 100_000
+"""A width of the terminal at which nothing is cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of kernels; shown if the terminal has at least ``width`` characters."""
+    """A column of kernels; shown if the terminal has at least ``width`` characters.
+
+    Columns of the greatest ``width`` are left out where names would be cut.
+    """
 
     head: str
     cell: Callable[[KernelProfile], str]
@@ -53,7 +59,7 @@ def print_profile(profile: Profile, console: Console) -> None:
     console.print(Text(visible(f"{name}: {quantities.call_text(profile)}"), style="bold"))
     console.print(visible(quantities.verdict(profile)))
     _show_parts(profile, console)
-    tables = [_kernels(profile, console.width)] if profile.kernels else []
+    tables = [_fitting(profile, console)] if profile.kernels else []
     tables += [_versions(profile)] if profile.versions else []
     if profile.compared:
         head = [each.replace("of peak ", "of peak\n") for each in quantities.VERSIONS_HEAD]
@@ -82,6 +88,15 @@ def _show_parts(profile: Profile, console: Console) -> None:
                      Text(quantities.percent(seconds / whole), justify="right"),
                      Text(bar, style="cyan"))
     console.print(grid)
+
+
+def _fitting(profile: Profile, console: Console) -> Table:
+    """The table of kernels with as many columns as fit beside whole names."""
+    widths = sorted({column.width for column in COLUMNS if column.width <= console.width})
+    tables = (_kernels(profile, width) for width in reversed(widths))
+    endless = console.options.update(max_width=ENDLESS)
+    return next((table for table in tables if Measurement.get(
+        console, endless, table).maximum <= console.width), _kernels(profile, 0))
 
 
 def _kernels(profile: Profile, width: int) -> Table:

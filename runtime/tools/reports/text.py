@@ -191,13 +191,13 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
     if entry.first is not None:
         ratio = _ratio(objective(entry.costs, entry.fit.thresholds, entry.aim),
                        objective(entry.costs, entry.first.thresholds, entry.aim))
-        suggested = "a gain" if ratio is None else f"{max(1.0, ratio):.3g}x"
+        suggested = "a gain" if ratio is None else f"{max(1.0, ratio):.3g}×"
         names = ", ".join(sorted(entry.unmoved))
         kept = ("nothing was changed" if entry.fit.kept_default else
                 f"{names} {'keeps its' if len(entry.unmoved) == 1 else 'keep their'} default "
                 "versions" if names else "later runs in turn decided")
-        yield (f"  {_source(entry).capitalize()} suggested {suggested}. A direct comparison showed "
-               f"no gain, so {kept}.")
+        yield (f"  {_source(entry).capitalize()} suggested {suggested}.  A direct comparison "
+               f"showed no gain, so {kept}.")
 
 
 def _ratio(one: float, other: float) -> float | None:

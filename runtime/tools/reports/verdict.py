@@ -206,7 +206,9 @@ def verdict_rows(found: Sequence[Change]) -> list[list[str]]:
               f"{_short(each.versions(BEST), 2)} {show_seconds(each.best)}"
               if math.isfinite(each.best) else "", _short(each.versions(TUNED), 3)]
              for each in found]
-    return rows if any(each.final for each in found) else [[*row[:5], "", ""] for row in rows]
+    rows[0] = [head if column < 5 or any(row[column] for row in rows[1:]) else ""
+               for column, head in enumerate(rows[0])]
+    return rows
 
 
 def _short(versions: Sequence[str], most: int) -> str:
@@ -256,7 +258,10 @@ def sentences(found: Sequence[Change]) -> list[str]:
     if counts[SAME] + counts[MISSING] == len(found):
         run = "run" if counts[SAME] > 1 else "runs"
         others = f", {counts[MISSING]} not measured" if counts[MISSING] else ""
+        one = any(each.final for each in known) and not any(
+            each.versions(choice) for each in known for choice in (DEFAULT, BEST))
         return [f"Nothing was gained: {counted(counts[SAME], 'dataset')} {run} as before{others}.",
+                *["These runs met no choice between versions, so thresholds decide nothing."] * one,
                 *_left(known)]
     if counts[PREDICTED] and not counts[CERTAIN] + counts[UNCERTAIN] + counts[SLOWER]:
         return [f"By the records, {on} would take {show_seconds(after)} instead of "

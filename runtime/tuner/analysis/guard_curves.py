@@ -44,6 +44,7 @@ class GuardCurves:
     ``holding`` is the curve of the version that runs if the guard holds.  ``failing`` is the curve
     of the versions that run if it fails.  ``sides`` are the names of these two sides.
     ``crossovers`` are the values at which both sides have equal costs, by interpolation.
+    ``average``: the values are average parallelism, of rows of different lengths.
     """
 
     guard: str
@@ -53,6 +54,7 @@ class GuardCurves:
     failing: Curve
     crossovers: tuple[float, ...]
     sides: tuple[str, str] = ("one side", "the other")
+    average: bool = False
 
     @property
     def break_even(self) -> str:
@@ -61,7 +63,9 @@ class GuardCurves:
             return ""
         low, high = (f"{pick(self.crossovers):,.0f}" for pick in (min, max))
         where = f"{low} to {high}" if low != high else low
-        return f"{self.sides[0]} and {self.sides[1]} break even at {where} work-items"
+        what = (f"near an average parallelism of {where}, between lengths that were measured"
+                if self.average else f"at {where} work-items")
+        return f"{self.sides[0]} and {self.sides[1]} break even {what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,13 @@ class ScoreCurve:
     """The mean over the datasets of the time relative to the best possible, by threshold.
 
     The other thresholds are those chosen.  ``omitted`` thresholds lie between those shown.
+    ``average``: thresholds are compared with average parallelism, of rows of different lengths.
     """
 
     guard: str
     scores: tuple[tuple[int, float], ...]
     omitted: int = 0
+    average: bool = False
 
     @property
     def worst(self) -> float:
@@ -111,7 +117,8 @@ def _curves(site: Site, index: int, points: Sequence[EncounterCosts], thresholds
     rest = others[0] if len(others) == 1 else f"{others[0]} to {others[-1]}"
     return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
                        crossovers(holding, failing),
-                       (version_name(site.alternatives[index]), rest))
+                       (version_name(site.alternatives[index]), rest),
+                       site.guards[index].lengths is not None)
 
 
 def _curve(points: Sequence[EncounterCosts], guard: str,
@@ -151,7 +158,7 @@ def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
                         / max(d.least(), 1e-12) for d in datasets]
             scores: list[float] = np.mean(relative, axis=0).tolist()
             found.append(ScoreCurve(guard.name, tuple(zip(shown, scores, strict=True)),
-                                    len(values) - len(shown)))
+                                    len(values) - len(shown), guard.lengths is not None))
     return found
 
 

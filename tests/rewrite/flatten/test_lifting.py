@@ -140,6 +140,22 @@ def test_versions_agree_with_the_interpreter(name: str) -> None:
     assert ("turn" in program.compiled.derivation("main").render()) == (name in IN_TURN)
 
 
+def test_a_derivation_counts_calls_and_tells_levels_from_points() -> None:
+    """No two sizes of a nest have one name."""
+    text = runelift.compile("""
+def sorted [k] (xs: [k]i64): []i64 =
+  if k < 2 then xs else sorted (filter (< xs[0]) xs) ++ [xs[0]] ++ sorted (filter (> xs[0]) xs)
+def sum [k] (xs: [k]i64): i64 = if k < 2 then i64.sum xs else sum xs[:k/2] + sum xs[k/2:]
+entry main [n] (xs: [n]i64): []i64 = sorted xs
+entry each [n] (ks: [n]i64): [n]i64 = map (\\k -> sum (iota k)) ks
+""", device="pocl", tuning={}).compiled
+    top, nest = (text.derivation(entry).render() for entry in ("main", "each"))
+    assert "for all calls of a level at once" in top
+    assert "for all points of ⟨i < n⟩ at once" in nest
+    assert re.search("2 calls at each point of ⟨q < others⟩, all at once", top)
+    assert not re.search(r"< (\w+), j < \1\[", top + nest)
+
+
 def plain(value: Any) -> Any:
     """Results as Python's lists and numbers."""
     return [np.asarray(each).tolist() for each in value]

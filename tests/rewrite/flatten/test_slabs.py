@@ -235,10 +235,13 @@ def test_memory_is_foreseen_within_the_bound(program: Program, bound: str | None
 def test_a_row_that_is_too_long_is_refused_with_a_cure(program: Program) -> None:
     try:
         program.memory = "3MB"
-        with pytest.raises(UserError, match="the longest has 900,000 elements: split long rows"):
+        with pytest.raises(UserError, match="the longest has 900,000 elements: split long rows, "
+                                            r"or allow more memory \(--memory\)"):
             program.main(np.array([5, 900_000, 3]))
     finally:
         program.memory = None
+    with pytest.raises(UserError, match="split long rows, or take a device with more memory"):
+        program.main(np.array([5, 1 << 40, 3]))
 
 
 def test_a_nest_that_would_need_100_gb_runs_in_slabs(program: Program) -> None:

@@ -83,7 +83,7 @@ def test_times_of_launches_add_up() -> None:
 
 
 @pytest.mark.parametrize(("line", "expected"), [
-    ("rt.launch('none', 0, 32, (), n)", 0.0), ("rt.unseen('unknown')", 0.125),
+    ("rt.launch('none', 0, 32, (), n)", 0.0), ("rt.unseen('unknown')", 0.125), ("rt.once()", 0.0),
     ("rt.copy(n * 1024)", 6.125), ("rt.wait()", 16.0),
     ("rt.launch('wide', 1, 0, (), n)", math.inf),
     (f"rt.launch('large', 1, 1, ({DEVICE.info.local_bytes + 1},), n)", math.inf),

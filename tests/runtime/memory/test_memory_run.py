@@ -15,6 +15,7 @@ import pytest
 import runelift
 from runelift.codegen.plan.memory import VersionMemory, memory_of
 from runelift.ir.base.errors import UserError
+from runelift.ir.base.source import Source
 from runelift.ir.sizes import Size
 from runelift.runtime.programs.program import Program
 from runelift.runtime.tools.testing.scripts import evaluate
@@ -150,3 +151,11 @@ def test_sizes_that_the_host_chooses_are_names_in_formulas() -> None:
     names = {name.base for version in found.values() for size in version.bytes
              for name in size.variables()}
     assert {"n", "m", "p", "pieces"} <= names
+
+
+def test_an_estimate_is_printed_with_its_largest_arrays() -> None:
+    program = runelift.compile(Source("sums", "entry main [n] (xs: [n]i64): i64 = i64.sum xs"),
+                               device="pocl", tuning={})
+    text = str(program.estimate_memory("main", [np.zeros(1 << 17, np.int64)]))
+    assert text.startswith("1.0 MiB of device memory: xs 1.0 MiB, ")
+    assert str(program.compiled.derivation("main")).startswith("main:\n  G1  ")

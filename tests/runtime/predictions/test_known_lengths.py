@@ -89,6 +89,15 @@ def test_each_version_can_be_forced_and_costs_what_its_choice_says(device: str) 
         assert found.totals.seconds == pytest.approx(plain.totals.seconds + extra)
 
 
+@pytest.mark.parametrize("shape", ["equal", "one", "alternating"])
+def test_the_longest_work_item_of_a_version_by_rows_has_the_longest_row(shape: str) -> None:
+    lengths = draw(1000, shape, 20_000)
+    row = predict_call(loaded(), "squares", [lengths]).choices[0].versions[0]
+    assert row.kind is Kind.ROW
+    assert row.totals is not None
+    assert row.totals.longest >= lengths.max()
+
+
 def test_arrays_without_elements_end_a_prediction_at_the_facts() -> None:
     program, lengths = loaded(), draw(5000, "geometric", 256)
     known = predict_call(program, "squares", [lengths])

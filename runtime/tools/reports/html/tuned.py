@@ -207,7 +207,8 @@ def _guard(entry: EntryTuning, curves: GuardCurves) -> Markup:
     name = curves.guard
     greatest = max(value for value, _ in curves.holding + curves.failing)
     chosen = entry.fit.thresholds[name]
-    x = Axis("parallelism (work-items)", _count, logarithmic=True)
+    x = Axis("average parallelism" if curves.average else "parallelism (work-items)", _count,
+             logarithmic=True)
     series = [charts.Series(version, [point for point in curve if point[0] > 0], style, lines=False,
                             tips=[f"{version} at {value:,}: {show_seconds(seconds)}"
                                   for value, seconds in curve if value > 0])
@@ -264,7 +265,8 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Markup:
     marks = [charts.Mark(min(chosen, beyond), f"threshold {what}")] if chosen else []
     return html.figure(charts.curves(
         f"{curve.guard}: score over the threshold", text,
-        Axis("threshold (work-items)", _count, True, ((beyond, "never"),)),
+        Axis("threshold" if curve.average else "threshold (work-items)", _count, True,
+             ((beyond, "never"),)),
         Axis("mean relative time", lambda v: f"{v:.4g}", True),
         [charts.Series("score", points, 0, lines=False)], marks), f"{curve.guard}: {text}" + (
             f"  {curve.omitted} thresholds between those shown are left out." if curve.omitted

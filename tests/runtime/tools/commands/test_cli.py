@@ -587,6 +587,7 @@ def test_rules(run: Run) -> None:
     assert "== flattening" in run("rules", "G3").out
     assert "ab_tile(rows, columns, copies=none)" in run("rules", "rewrite points").out
     assert run("rules", "no such rule anywhere").status == 1
+    assert not re.search(r"``|:\w+:`", run("rules").out)
     assert {each["name"].split()[0] for each in json.loads(run("rules", "g1", "--json").out)[
         "result"]} == {"G1"}
 

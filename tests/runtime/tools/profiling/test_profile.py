@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -110,6 +111,8 @@ def test_the_table_fits_the_terminal(width: int, folder: Path,
         del lines[-1]  # a command to paste is one line
     assert max(map(len, lines)) <= width
     assert "of peak" in out
+    if width >= 80:
+        assert re.search(r"^segmap_\w+_\d+ ", out, re.MULTILINE)
     assert "heavy.fut:7:" in "".join(out.split())
 
 

@@ -3,12 +3,16 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from runelift.ir.guards import Lengths
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.tools.pages import charts
 from runelift.runtime.tools.pages.document import document
@@ -151,6 +155,24 @@ def test_the_crossover_is_where_both_sides_cost_the_same() -> None:
     assert second.crossovers == ()
     assert crossovers(((1, 1.0), (4, 4.0), (16, 1.0)), ((1, 2.0), (4, 2.0), (16, 2.0))) == (
         pytest.approx(2), pytest.approx(8))
+
+
+def test_guards_on_lengths_compare_average_parallelism() -> None:
+    entry = concluded()
+    (tree,) = entry.costs.forest.trees
+    facts = Lengths(*[Size.var(VName("n", 1))] * 5)
+    ragged = replace(tree, alternatives=tuple(
+        replace(each, guard=each.guard and replace(each.guard, lengths=facts))
+        for each in tree.alternatives))
+    costs = replace(entry.costs, forest=replace(entry.costs.forest, trees=(ragged,)))
+    curves = next(guard_curves(costs, entry.fit.thresholds))
+    assert curves.break_even == ("V1 and V2 to V3 break even near an average parallelism of 16, "
+                                 "between lengths that were measured")
+    assert all(each.average for each in score_curves(costs, entry.fit.thresholds))
+    assert "threshold (work-items)" in document("t", tuned(Tuning((entry,)), {}))
+    shown = document("t", tuned(Tuning((replace(entry, costs=costs, forest=costs.forest),)), {}))
+    assert "average parallelism" in shown
+    assert "(work-items)" not in shown
 
 
 def test_the_score_is_least_where_the_threshold_was_chosen() -> None:

@@ -151,3 +151,14 @@ def test_files() -> None:
         "Written: a.tuning (used from now on), .json, .log")
     assert written_line(Path("b"), used=False, log=False, pages=[Path("c.html")]) == (
         "Written: b (use it with --tuning b), .json, c.html")
+
+
+@pytest.mark.parametrize("versions", [(), ("V1",)])
+def test_thresholds_decide_nothing_where_no_choice_is_met(versions: tuple[str, ...]) -> None:
+    final = SideBySide("a", "main", dict.fromkeys((DEFAULT, TUNED), (1e-3,) * 9),
+                       dict.fromkeys((DEFAULT, TUNED), versions))
+    text = verdict("p", [Change("a", 1e-3, 1e-3, "no change", final)], "")
+    assert ("met no choice between versions, so thresholds decide nothing." in text) is (
+        not versions)
+    assert ("  runs\n" in text) is bool(versions)
+    assert "best version" not in text
