@@ -54,10 +54,10 @@ def edges_along(forms: Forms, form: Form, item: Atom, count: Expr, size: int) ->
             number = count
             if atom is not item:
                 rate = graph.absolute(forms.atom_rate(atom, item))
-                if atom.kind == "quotient":
+                if atom.kind == "quotient":  # as often another number, and that far apart
                     number = graph.clamp(graph.mul(count, rate), 1, count)
-                else:
-                    stride = graph.mul(stride, rate)
+                    rate = graph.most(rate, 1)
+                stride = graph.mul(stride, rate)
                 if atom.kind == "rest":
                     inside = graph.over(forms.expr(atom.args[1]), graph.most(rate, 1))
                     number = graph.clamp(inside, 1, count)

@@ -115,6 +115,15 @@ def test_neighbours_share_sectors() -> None:
     assert (work.read, work.apart, work.written) == (4 * 1024 * 64, 0, 4 * 1024)
 
 
+@pytest.mark.parametrize(("place", "share"), [
+    ("i", 1), ("i / 4", 0.25), ("6 * i / 2", 3), ("40 * i / 2", 8), ("i * (i + 1) / 2", 8)])
+def test_neighbours_are_as_far_apart_as_quotients(place: str, share: float) -> None:
+    """``share``: of 4 bytes, those that a work-item moves to read an element; 8 are a sector."""
+    text = f"entry main (n: i64) (xs: []f32) = tabulate n (\\i -> #[unsafe] xs[{place}] + 1)"
+    work = _work(text, "segmap_wide", {"n": 256}, 1, 256)
+    assert work.read == pytest.approx(4 * 256 * share)
+
+
 def test_places_that_elements_decide_are_apart() -> None:
     """A gather: indices are read in order, elements at random."""
     gather = ("entry main [n][m] (xs: [m]f32) (is: [n]i64): [n]f32 = "
