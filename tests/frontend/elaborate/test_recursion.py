@@ -290,11 +290,26 @@ def test_failure_inside(device: str) -> None:
      "call each other"),
     ("def f (n: i64): bool = n == 0 || g (n - 1)\ndef g (n: i64) = h n\ndef h (n: i64) = f n",
      "call each other"),
+    ("module m = { def f (n: i64): bool = n == 0 || g (n - 1)\n"
+     "  def g (n: i64): bool = n != 0 && f (n - 1) }", "Functions 'f' and 'g' call each other"),
+    ("module p (X: { val k: i64 }) = { module m = {\n"
+     "  def f (n: i64): bool = n == X.k || g (n - 1)\n  def g (n: i64) = h n\n"
+     "  def h (n: i64) = f n } }", "Functions 'f' and 'g' call each other"),
 ])
 def test_refused(text: str, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
         checked(Source("t", text))
     assert caught.value.diagnostics[0].code == "recursive-function"
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("def f : i64 -> i64 = \\n -> if n == 0 then 0 else f (n - 1)", "that has parameters"),
+    ("module m = { def f = \\(n: i64) -> if n == 0 then 0 else f (n - 1) }", "that has parameters"),
+    ("module m = { def f (n: i64): i64 = g n\n  def g (n: i64) = n }", "Move the definition")])
+def test_names_not_known_yet(text: str, hint: str) -> None:
+    with pytest.raises(ProgramError, match="unknown-name") as caught:
+        checked(Source("t", text))
+    assert hint in str(caught.value)
 
 
 def test_types_of_calls() -> None:
