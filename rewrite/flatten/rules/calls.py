@@ -193,6 +193,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
     walk.flattener.learn_body(body)
     own_params = [replace(p, param=replace(p.param, type=substitute_type(p.param.type, names)))
                   for p in exp.params]
+    walk.flattener.learn_params(p.param for p in own_params)
     return replace(exp, params=(*(ir.LoopParam(p, a) for p, a in zip(renamed, order, strict=True)),
                                 *own_params), body=body)
 

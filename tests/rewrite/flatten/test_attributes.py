@@ -73,7 +73,8 @@ def test_rows_of_different_lengths_stay_in_their_work_items(name: str, body: str
     program = compile_source(Source("t", f"entry main [n] (ks: [n]i64) = #[{name}("
                                     f"sequentialise_nonuniform)] {body}"))
     flat = pretty(program.versioned)
-    assert flat.count("seg") == 1 and flat.count(".grid") == 1
+    assert flat.count("seg") == 1
+    assert flat.count(".grid") == 1
     assert not forest_of(program.versioned).entry("main").trees
 
 
