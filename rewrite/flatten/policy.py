@@ -159,8 +159,8 @@ _INCREMENTAL = re.compile(r"(?:incremental_)?flattening\((\w+)\)")
 def obey_attributes(stm: Stm, kinds: frozenset[Kind]) -> frozenset[Kind]:
     """The kinds that the attributes of ``stm`` leave: no_outer, no_intra, only_intra, only_inner.
 
-    ``sequential_inner`` keeps the outer version alone.  So does ``sequentialise_nonuniform``, which
-    comes before others, if widths inside differ.  An attribute that would leave nothing is ignored.
+    ``sequential_inner`` keeps the outer version alone.  So does ``sequentialise_nonuniform``, if
+    widths inside differ, whatever else is written.  An attribute that would leave nothing is ignored.
     """
     dropped: set[Kind] = set()
     choices = [match[1] for attr in stm.attrs if (match := _INCREMENTAL.fullmatch(attr))]
