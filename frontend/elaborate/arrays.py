@@ -159,7 +159,7 @@ class Arrays:
         return lam, result, scope
 
     def rows(self, arrays: Sequence[Value]) -> list[Value]:
-        """What an element of each array is, as a pattern: its atoms are those of the array."""
+        """The elements of arrays, as patterns: the leaves have the types of rows."""
         return [each_leaf(lambda leaf: Dynamic(leaf.atom, row_of(leaf.type)), a) for a in arrays]
 
     def _operator(self, f: Apply, neutral: Value, span: Span, *, comm: bool = False) -> ir.Operator:

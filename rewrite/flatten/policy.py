@@ -160,7 +160,8 @@ def obey_attributes(stm: Stm, kinds: frozenset[Kind]) -> frozenset[Kind]:
     """The kinds that the attributes of ``stm`` leave: no_outer, no_intra, only_intra, only_inner.
 
     ``sequential_inner`` keeps the outer version alone.  So does ``sequentialise_nonuniform``, if
-    widths inside differ, whatever else is written.  An attribute that would leave nothing is ignored.
+    widths inside differ, whatever else is written.  An attribute that would leave nothing
+    is ignored.
     """
     dropped: set[Kind] = set()
     choices = [match[1] for attr in stm.attrs if (match := _INCREMENTAL.fullmatch(attr))]
