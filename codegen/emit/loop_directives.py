@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import statements
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -19,17 +20,21 @@ MOST_PLAIN_STATEMENTS = 24
 
 
 class LoopDirectives:
-    """The directives for the loops of a kernel; ``constant`` knows what is known at its build."""
+    """The directives for the loops of a kernel; ``constant`` knows what is known at its build.
 
-    def __init__(self, constants: Mapping[VName, int],
+    No loop is unrolled by a set factor where there are while loops: PoCL 3 miscompiles that.
+    """
+
+    def __init__(self, kernel: imp.Kernel, constants: Mapping[VName, int],
                  constant: Callable[[Exp], int | None]) -> None:
         self._constants, self._constant = constants, constant
+        self._repeats = any(isinstance(stm, imp.While) for stm in statements(kernel.body))
 
     def of(self, loop: imp.For) -> list[str]:
         """The directives before a loop that is to be unrolled."""
         if isinstance(loop.unroll, VName):
             times = self._constants[loop.unroll]
-            if times:
+            if times and not self._repeats:
                 return [f"#pragma unroll {times}"]
             if any(isinstance(stm, imp.For) for stm in loop.body):  # over lanes, all unrolled
                 return ["PARTLY_UNROLLED" if self.bound(loop.bound) is None

@@ -66,7 +66,7 @@ class Expressions:
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
         self.inlined = used_once(kernel.body)
-        self.directives = LoopDirectives(constants, self.constant)
+        self.directives = LoopDirectives(kernel, constants, self.constant)
         self.guarded: Mapping[VName, imp.Space] = {}
         """The memories that other work-items change, so that no element may stay in a register."""
         self._names: dict[VName, str] = {}

@@ -527,10 +527,11 @@ class Base(ABC):
             raise ProgramError()
         if (scheme := prelude_scheme(name.quals, name.name)) is not None:
             return scheme
-        if (later := self.later.get(str(name))) is not None and self._calls_back(later):
+        if (later := self.defined_later(name)) is not None and self._calls_back(later):
+            here = self.declared.rpartition(".")[2]
             raise self._error(
-                "recursive-function", span, f"Functions '{self.declared}' and '{name}' call each "
-                "other. A function may call itself only.", "Make them one function, with a further "
+                "recursive-function", span, f"Functions '{here}' and '{name}' call each other. "
+                "A function may call itself only.", "Make them one function, with a further "
                 "argument that says which of them is meant.",
                 labels=(Label(later.name_span, f"'{name}' is defined here"),))
         if (before := foreign.recursive(name.name, span)) is not None and not name.quals:
@@ -542,19 +543,25 @@ class Base(ABC):
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
                           labels=labels)
 
+    def defined_later(self, name: ast.QualName, user: str = "") -> ast.ValDec | None:
+        """The later declaration that a name means in ``user``, or else in the present one."""
+        module, dot, _ = (user or self.declared).rpartition(".")
+        return self.later.get(f"{module}{dot}{name}") or self.later.get(str(name))
+
     def _calls_back(self, later: ast.ValDec) -> bool:
         """True if a later declaration uses the present one, directly or indirectly."""
         found, todo = {later.name}, [later]
         while todo:
-            for node in walk(todo.pop().body):
+            user = todo.pop()
+            for node in walk(user.body):
                 if not isinstance(node, ast.Name) or node.name.quals:
                     continue
-                used = node.name.name
-                if used == self.declared:
+                if node.name.name == self.declared:
                     return True
-                if used not in found and used in self.later:
-                    found.add(used)
-                    todo.append(self.later[used])
+                used = self.defined_later(node.name, user.name)
+                if used is not None and used.name not in found:
+                    found.add(used.name)
+                    todo.append(used)
         return False
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:

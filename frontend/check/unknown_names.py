@@ -33,9 +33,11 @@ def unknown(checker: Base, name: ast.QualName, span: Span) -> tuple[tuple[Label,
             span.source.text, span.start - 1):
         return (), [Replacement(SIGNATURE, f"-- {signed[1]}",
                                 Span(span.source, signed.start(1), signed.end(1)))]
-    if (later := checker.later.get(str(name))) is not None:
+    if (later := checker.defined_later(name)) is not None:
         return (Label(later.name_span, "defined only here"),), [
             "Move the definition before its use."]
+    if str(name) == checker.declared.rpartition(".")[2]:
+        return (), ["Only a declaration that has parameters can name itself."]
     if not name.quals and (ended := _ended(checker, name.name, span)):
         return ended
     if name.quals:

@@ -46,6 +46,10 @@ from runelift.ir.types import (
 Apply = Callable[[tuple[Value, ...]], Value]
 
 
+class Recurs(CompilerLimitation):
+    """A kernel would call a function that calls itself."""
+
+
 class Arrays:
     """Builds core operations from array values."""
 
@@ -115,6 +119,12 @@ class Arrays:
             widest = self.complete(widest, value, span)
         return [widest, *(self.complete(value, widest, span) for value in values[1:])]
 
+    def combining(self, f: Apply, neutral: Value, dest: Value, span: Span) -> tuple[Apply, Value]:
+        """An operator, and a destination that has all payloads that the operator makes."""
+        neutral, dest = self.aligned([neutral, dest], span)
+        f, neutral = self._stable(f, neutral, span)
+        return f, self.complete(dest, neutral, span)
+
     def _stable(self, f: Apply, neutral: Value, span: Span) -> tuple[Apply, Value]:
         """An operator on sum types, and its neutral element with all payloads it can make."""
         if not _has_sum(neutral):
@@ -148,7 +158,8 @@ class Arrays:
                                    tuple(p.type for p in parts))
         return lam, result, scope
 
-    def _rows(self, arrays: Sequence[Value]) -> list[Value]:
+    def rows(self, arrays: Sequence[Value]) -> list[Value]:
+        """The elements of arrays, as patterns: the leaves have the types of rows."""
         return [each_leaf(lambda leaf: Dynamic(leaf.atom, row_of(leaf.type)), a) for a in arrays]
 
     def _operator(self, f: Apply, neutral: Value, span: Span, *, comm: bool = False) -> ir.Operator:
@@ -161,10 +172,9 @@ class Arrays:
     def _combining(self, f: Apply, neutral: Value, span: Span) -> ir.Operator:
         """The operator of a histogram, which kernels apply."""
         op = self._operator(f, neutral, span, comm=True)
-        if any(isinstance(stm.exp, ir.Call | ir.Recursion)
-               for stm in statements_inside((op.lam.body,))):
-            raise CompilerLimitation(f"{span}: the operator of a histogram calls a function that "
-                                     "calls itself, which kernels cannot.  A loop can update bins.")
+        if _recurs(op.lam):
+            raise Recurs(f"{span}: the operator of a histogram calls a function that calls itself, "
+                         "which kernels cannot.")
         return op
 
     def _bound(self, node: ir.Exp, types: tuple[Type, ...], base: str, like: Value,
@@ -178,7 +188,7 @@ class Arrays:
     def map(self, f: Apply, arrays: Sequence[Value], span: Span) -> Value:
         """``map f arrays``."""
         width = self._same_size(arrays[0], arrays[1:], span)
-        lam, result, scope = self.lam(f, self._rows(arrays), span)
+        lam, result, scope = self.lam(f, self.rows(arrays), span)
         for size in (size for type_ in lam.ret for size in shape_of(type_)):
             if not self.builder.release(size, scope):
                 raise ProgramError(Diagnostic(
@@ -224,7 +234,7 @@ class Arrays:
         width = self._same_size(indices[0], [*indices[1:], values], span)
         dest, values = self.aligned([dest, values], span)
         rank = len(indices)
-        rows = self._rows([*indices, values])
+        rows = self.rows([*indices, values])
         dests = tuple(ir.Dest(self._name(leaf, span), rank) for leaf in leaves(dest))
         lam, _, _ = self.lam(TupleValue, rows, span)
         index, vals = lam.body.result[:rank], lam.body.result[rank:]
@@ -245,7 +255,7 @@ class Arrays:
         dest, values = (self.complete(v, neutral, span) for v in (dest, values))
         op = self._combining(f, neutral, span)
         dests = self._names([dest], span)
-        lam, _, _ = self.lam(TupleValue, self._rows([bins, values]), span)
+        lam, _, _ = self.lam(TupleValue, self.rows([bins, values]), span)
         inputs = self._names([bins, values], span)
         types = tuple(leaf.type for leaf in leaves(dest))
         node = ir.Hist(width, (ir.HistOp(outer_size(dest), dests, op),), lam, inputs)
@@ -260,16 +270,19 @@ class Arrays:
             combine, neutral = self._stable(operator[0], neutral, span)
             dest = self.complete(dest, neutral, span)
             ops = (self._combining(combine, neutral, span),)
-        (element,) = self._rows([dest])
+        (element,) = self.rows([dest])
         with self.builder.scope() as scope:
             acc = self.builder.fresh("acc", Prim.BOOL)
-            rows = self._rows([array])
+            rows = self.rows([array])
             params = [self.builder.fresh("x", leaf.type) for leaf in leaves(rows[0])]
             row = rebuild(rows[0], iter([Dynamic(p.name, p.type) for p in params]))
             token = Accumulator(Dynamic(acc.name, Prim.BOOL), acc.name, element)
             (last,) = leaves(f((token, row)))  # a hole's, perhaps
             result = last.atom if isinstance(last.atom, VName) else acc.name
         lam = self.builder.lambda_((acc, *params), scope, (result,), (Prim.BOOL,))
+        if _recurs(lam):
+            raise Recurs(f"{span}: a function that writes to an accumulator calls one that calls "
+                         "itself.")
         dests = self._names([dest], span)
         inputs = self._names([array], span)
         types = tuple(leaf.type for leaf in leaves(dest))
@@ -283,7 +296,9 @@ class Arrays:
         if len(atoms) != len(list(leaves(acc.element))):
             raise CompilerLimitation("An accumulator for values of a sum type needs a destination "
                                      "that has values of all constructors.")
-        node = ir.AccWrite(acc.acc, acc.token.atom, index, atoms)
+        (before,) = leaves(acc.token)
+        assert acc.acc is not None
+        node = ir.AccWrite(acc.acc, before.atom, index, atoms)
         token = self.builder.emit1(node, Prim.BOOL, "acc", span)
         return replace(acc, token=Dynamic(token, Prim.BOOL))
 
@@ -524,3 +539,9 @@ def _commutative(lam: ir.Lambda) -> bool:
             return (OPS[op].commutative and set(args) == {p.name for p in lam.params}
                     and lam.body.result == (stm.pat[0].name,))
     return False
+
+
+def _recurs(lam: ir.Lambda) -> bool:
+    """True if a lambda calls a function that calls itself."""
+    return any(isinstance(stm.exp, ir.Call | ir.Recursion)
+               for stm in statements_inside((lam.body,)))

@@ -287,8 +287,9 @@ def _written(arrays: Arrays, f: Point, array: Value, rows: Sequence[Dynamic],
             element = arrays.index(row, [index], span, checked=False)
             inside = replace(acc, token=Dynamic(token.name, Prim.BOOL))
             after = arrays.write(inside, place, element, span)
-        loop = ir.Loop((ir.LoopParam(token, acc.token.atom),),
-                       ir.ForLoop(index, outer_size(row)), builder.body(scope, (after.token.atom,)))
+        ((before,), (last,)) = leaves(acc), leaves(after)
+        loop = ir.Loop((ir.LoopParam(token, before.atom),),
+                       ir.ForLoop(index, outer_size(row)), builder.body(scope, (last.atom,)))
         return replace(acc, token=Dynamic(builder.emit1(loop, Prim.BOOL, "acc", span), Prim.BOOL))
 
     data = arrays.accumulate(TupleValue(blanks), None, write, TupleValue((array, offsets)), span)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from runelift.frontend.elaborate import accumulators
 from runelift.frontend.elaborate.derivatives import DERIVATIVES
 from runelift.frontend.elaborate.flatmap import Point, flatmap
 from runelift.frontend.elaborate.numeric import member
@@ -89,26 +90,28 @@ def _scatter(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
 
 def _reduce_by_index(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     dest, f, neutral, bins, values = args
-    return e.arrays.hist(dest, _apply1(e, f, span), neutral, leaf(bins), values, span)
+    return accumulators.hist(e, dest, _apply1(e, f, span), neutral, leaf(bins), values, span)
 
 
 def _hist(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     f, neutral, count, bins, values = args
     dest = e.arrays.replicate(atom_of(count), neutral, span)
-    return e.arrays.hist(dest, _apply1(e, f, span), neutral, leaf(bins), values, span)
+    return accumulators.hist(e, dest, _apply1(e, f, span), neutral, leaf(bins), values, span)
 
 
 def _stream(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     dest, *operator, f, array = args
     given = (_apply1(e, operator[0], span), operator[1]) if operator else None
-    return e.arrays.accumulate(dest, given, _apply1(e, f, span), array, span)
+    run = _apply1(e, f, span)
+    return accumulators.or_in_turn(e, lambda: e.arrays.accumulate(dest, given, run, array, span),
+                                   dest, given, run, array, span)
 
 
 def _write(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
     acc, index, value = args
     if not isinstance(acc, Accumulator):
         raise CompilerLimitation(f"{span}: a hole cannot be an accumulator that is written to.")
-    return e.arrays.write(acc, atom_of(index), value, span)
+    return accumulators.write(e, acc, atom_of(index), value, span)
 
 
 def _tabulate(rank: int) -> Run:

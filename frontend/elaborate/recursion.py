@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from runelift.frontend.check.forms import base_name
+from runelift.frontend.elaborate.arrays import Recurs
 from runelift.frontend.elaborate.environment import inside
 from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.sums import whole
@@ -32,7 +33,16 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar, payload
+from runelift.frontend.syntax.types import (
+    Array,
+    Arrow,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    TypeVar,
+    payload,
+)
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
@@ -80,11 +90,13 @@ class _Application:
         self.name = e.builder.names.fresh(dec.name.rpartition(".")[2])
         self.kept = list[tuple[Atom, ...]]()
         """The inner sizes of each leaf of the arguments, which all calls have."""
+        self.accumulators = list[Accumulator]()
 
     def outermost(self, args: tuple[Value, ...], inlined: Inlined) -> Value:
         """The application: a recursion with the function's body inside."""
         builder, span = self.e.builder, self.span
         args = self._whole(args)
+        self.accumulators = [arg for arg in args if isinstance(arg, Accumulator)]
         atoms, sizes = self._arguments(args, None, span)
         with builder.scope() as scope:
             scope.bound.add(self.name)
@@ -224,9 +236,20 @@ class _Application:
             if not isinstance(arg, TypeArg):
                 raise CompilerLimitation(f"{self.span}: the type of a result of '{self.dec.name}', "
                                          "which calls itself, is not known here.")
-            return shaped(arg.type, scalar, partial(length, arg.env), shape, other)
+            return shaped(arg.type, scalar, partial(length, arg.env), shape, other,
+                          partial(self._accumulator, scalar))
 
-        return pat, shaped(self.result, scalar, partial(length, env), (), other)
+        return pat, shaped(self.result, scalar, partial(length, env), (), other,
+                           partial(self._accumulator, scalar))
+
+    def _accumulator(self, made: Callable[[Prim, tuple[Atom, ...]], Dynamic]) -> Value:
+        """The accumulator that a call returns, which is the only one among its arguments."""
+        if len(self.accumulators) != 1:
+            raise CompilerLimitation(f"{self.span}: '{self.dec.name}', which calls itself, needs "
+                                     "one accumulator.")
+        return rebuild(self.accumulators[0], (
+            made(elem_of(leaf.type), shape_of(leaf.type))
+            for leaf in list(leaves(self.accumulators[0]))))
 
     def _results(self, value: Value, sizes: Mapping[Size, Atom]) -> list[Atom]:
         """The atoms of the body's results."""
@@ -269,8 +292,7 @@ def _sized(type_: Type, value: Value, around: tuple[Size, ...] = ()) -> Iterator
             for (_, item), (_, parts) in zip(types, payloads, strict=True):
                 for inner, part in zip(payload(item), parts or (), strict=True):
                     yield from _sized(inner, part, around)
-        case _, Accumulator():
-            raise CompilerLimitation("A function that calls itself cannot have accumulators as "
-                                     "arguments.")
+        case _, Accumulator(acc=VName()):
+            raise Recurs("A function that calls itself cannot have accumulators as arguments.")
         case _:
             yield from (_Sized(leaf, around) for leaf in leaves(value))

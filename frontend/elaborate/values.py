@@ -8,7 +8,7 @@ tuples, and operations on arrays work on every leaf.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from runelift.frontend.syntax import types as source_types
@@ -84,12 +84,14 @@ class Function:
 class Accumulator:
     """An accumulator that the core lambda of the name ``acc`` binds; ``element`` is one of its.
 
-    Its value changes with each write (:class:`~runelift.ir.syntax.AccWrite`).
+    Its value changes with each write (:class:`~runelift.ir.syntax.AccWrite`).  Without ``acc`` the
+    value is the destination itself, whose elements ``combine`` updates.
     """
 
-    token: Dynamic
-    acc: VName
+    token: Value
+    acc: VName | None
     element: Value = field(compare=False)
+    combine: Callable[[tuple[Value, ...]], Value] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ def leaves(value: Value) -> Iterator[Dynamic]:
         case Dynamic():
             yield value
         case Accumulator(token):
-            yield token
+            yield from leaves(token)
         case TupleValue(items):
             for item in items:
                 yield from leaves(item)
@@ -132,8 +134,8 @@ def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
     match value:
         case Dynamic():
             return next(parts)
-        case Accumulator(_, acc, element):
-            return Accumulator(next(parts), acc, element)
+        case Accumulator(token):
+            return replace(value, token=rebuild(token, parts))
         case TupleValue(items):
             return TupleValue(tuple([rebuild(item, parts) for item in items]))
         case RecordValue(fields):
@@ -227,32 +229,36 @@ Other: TypeAlias = Callable[
 
 def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], Dynamic],
            size: Callable[[Size], Atom], outer: tuple[Atom, ...] = (),
-           other: Other | None = None) -> Value:
+           other: Other | None = None, accumulator: Callable[[], Value] | None = None) -> Value:
     """A value of a type, or an array of shape ``outer`` of them, from its parts.
 
     ``scalar`` makes an array of a shape, of primitive elements.  ``other`` makes one of the type
     that a type parameter stands for, or a function.  ``size`` makes the length of a dimension.
+    Without ``accumulator`` there is no value of an accumulator.
     """
     match type_:
         case Prim():
             return scalar(type_, outer)
         case source_types.TypeVar() | source_types.Arrow() if other is not None:
             return other(type_, outer)
+        case source_types.Abstract() if accumulator is not None:
+            return accumulator()
         case source_types.Array(length, elem):
-            return shaped(elem, scalar, size, (*outer, size(length)), other)
+            return shaped(elem, scalar, size, (*outer, size(length)), other, accumulator)
         case source_types.Tuple(()):
             return scalar(Prim.BOOL, outer) if outer else UNIT
         case source_types.Tuple(items):
-            return TupleValue(tuple([shaped(t, scalar, size, outer, other) for t in items]))
+            return TupleValue(tuple([shaped(t, scalar, size, outer, other, accumulator)
+                                     for t in items]))
         case source_types.Record(fields):
-            return RecordValue(tuple([(n, shaped(t, scalar, size, outer, other))
+            return RecordValue(tuple([(n, shaped(t, scalar, size, outer, other, accumulator))
                                       for n, t in fields]))
         case source_types.Abstract():  # an accumulator, in the place of a hole
             return UNIT
         case source_types.Sum(fields):
             tag = scalar(TAG, outer)
             return SumValue(tag, tuple([
-                (name, tuple([shaped(t, scalar, size, outer, other)
+                (name, tuple([shaped(t, scalar, size, outer, other, accumulator)
                               for t in source_types.payload(field)]))
                 for name, field in fields]))
     raise CompilerLimitation(f"A value of type {source_types.show(type_)} has no known form.")

@@ -60,6 +60,8 @@ class Walk:
                 self.rewriting.record(each, (stm,), tuple(self.emit.stms[before:]))
                 self.emit.loc = outer
                 return found
+        if isinstance(stm.exp, ir.Recursion | ir.Call):
+            raise NoDerivative("A function that calls itself has no derivative.", stm.loc)
         raise NoDerivative(f"There is no rule for the derivative of this "
                            f"{type(stm.exp).__name__.lower()}.", stm.loc)
 

@@ -460,8 +460,7 @@ def in_turn(flattener: Flattener, stm: ir.Stm, kernel: ir.SegOp) -> tuple[ir.Stm
     """Statements of the host with the meaning of ``stm``, whose points do not run at once."""
     if isinstance(kernel, ir.SegAccumulate):
         raise CompilerLimitation("A function that writes to an accumulator makes an array whose "
-                                 "size is not known before it runs, or calls one that calls "
-                                 "itself.")
+                                 "size is not known before it runs.")
     flattener.learn_body(kernel.body)
     flattener.learn_params(ir.Param(dim.index, Prim.I64) for dim in kernel.space)
     if isinstance(kernel, ir.SegMap):

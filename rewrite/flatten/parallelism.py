@@ -9,7 +9,13 @@ from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, least, product
-from runelift.ir.traverse import bodies_inside, bodies_of, size_of
+from runelift.ir.traverse import (
+    bodies_inside,
+    bodies_of,
+    lambdas_of,
+    size_of,
+    statements_inside,
+)
 from runelift.ir.types import Atom, Const, elem_of
 
 INTRA_WIDTH = 32
@@ -57,6 +63,14 @@ def is_parallel(stm: ir.Stm) -> bool:
         case ir.Versions(alternatives=alternatives):
             return any(has_parallelism(version.body) for version in alternatives)
     return False
+
+
+def has_own_widths(stm: ir.Stm) -> bool:
+    """True if an operation inside of ``stm`` has a width that is bound inside, too."""
+    inside = list(statements_inside(bodies_inside(stm.exp)))
+    bound = {p.name for each in inside for p in each.pat} | {
+        p.name for lam in lambdas_of(stm.exp) for p in lam.params}
+    return any(isinstance(each.exp, ir.SOACS) and each.exp.width in bound for each in inside)
 
 
 @by_identity

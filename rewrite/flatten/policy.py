@@ -21,6 +21,7 @@ from runelift.ir.types import Const
 from runelift.rewrite.flatten.mapping import Levels, further
 from runelift.rewrite.flatten.parallelism import (
     INTRA_WIDTH,
+    has_own_widths,
     is_perfect_nest,
     only_moves,
     worth_intragroup,
@@ -158,18 +159,21 @@ _INCREMENTAL = re.compile(r"(?:incremental_)?flattening\((\w+)\)")
 def obey_attributes(stm: Stm, kinds: frozenset[Kind]) -> frozenset[Kind]:
     """The kinds that the attributes of ``stm`` leave: no_outer, no_intra, only_intra, only_inner.
 
-    ``sequential_inner`` keeps the outer version alone.  An attribute that would leave nothing
+    ``sequential_inner`` keeps the outer version alone.  So does ``sequentialise_nonuniform``, if
+    widths inside differ, whatever else is written.  An attribute that would leave nothing
     is ignored.
     """
     dropped: set[Kind] = set()
-    for attr in stm.attrs:
-        if attr == "sequential_inner":
-            dropped |= {Kind.INTRA, Kind.FLAT}
-        if match := _INCREMENTAL.fullmatch(attr):
-            dropped |= {
-                "no_outer": {Kind.OUTER, Kind.REDOMAP},
-                "no_intra": {Kind.INTRA},
-                "only_intra": {Kind.OUTER, Kind.FLAT},
-                "only_inner": {Kind.OUTER, Kind.INTRA},
-            }.get(match[1], set())
+    choices = [match[1] for attr in stm.attrs if (match := _INCREMENTAL.fullmatch(attr))]
+    if "sequentialise_nonuniform" in choices and has_own_widths(stm):
+        return kinds & {Kind.OUTER, Kind.REDOMAP} or kinds
+    if "sequential_inner" in stm.attrs:
+        dropped |= {Kind.INTRA, Kind.FLAT}
+    for choice in choices:
+        dropped |= {
+            "no_outer": {Kind.OUTER, Kind.REDOMAP},
+            "no_intra": {Kind.INTRA},
+            "only_intra": {Kind.OUTER, Kind.FLAT},
+            "only_inner": {Kind.OUTER, Kind.INTRA},
+        }.get(choice, set())
     return kinds - dropped or kinds

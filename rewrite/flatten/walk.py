@@ -140,8 +140,10 @@ class Walk(Code):
 
     def _is_picked(self, exp: ir.Exp) -> bool:
         """True for an element of a few scalars that Σ defines."""
-        return isinstance(exp, ir.Index) and not exp.checked and len(exp.dims) == 1 and (
-            exp.array in self.nest.defs and self._is_short(self.nest.defs[exp.array].exp))
+        match exp:
+            case ir.Index(array, (index,), checked=False) if not isinstance(index, ir.SliceDim):
+                return array in self.nest.defs and self._is_short(self.nest.defs[array].exp)
+        return False
 
     def _pick(self, exp: ir.Exp) -> ir.Exp:
         """[a, b, ...][i] ⇒ if i = 0 then a else [b, ...][i - 1]; conditions become definitions."""

@@ -16,6 +16,8 @@ entry main [n][k] (start: [n]i64) (len: [n]i64) (data: [k]i32) (c: i32) =
 """
 _ROW = _NUMBER.replace("(xs_0: []i32): i32", "(xs_0: []i32): []i32").replace(
     "$leaf else $number", "$few else $row")
+_MIXED = _NUMBER.replace("(xs_0: []i32): i32", "(xs_0: []i32): (i32, [2]i32, []i32)").replace(
+    "$leaf else $number", "($leaf, [c, $leaf], $few) else $mixed")
 _AROUND = (
     "map2 (\\%o %l -> let xs = data[%o:%o + %l] in {}) start len",
     "map2 (\\%o %l -> let xs = data[%o:%o + %l] in if %l < 2 then c else {}) start len",
@@ -26,11 +28,15 @@ _CALLS = ("f (c & 3) xs", "f (c & 3) (filter (> c) xs)", "f (c & 3) (xs ++ [c]) 
 _MADE = ("let t = f (c & 3) xs in i32.sum t * i32.i64 (length t)",
          "let t = f (c & 3) (filter (> c) xs) in i32.sum (map2 (*) t (reverse t))",
          "i32.sum (flatmap' (\\x -> f 1 (map (+ x) xs)) xs).3")
+_PARTS = ("let (x, p, t) = f (c & 3) xs in x + p[0] * p[1] - i32.sum t * i32.i64 (length t)",
+          "i32.sum (map (\\%y -> let (x, p, _) = f 1 (map (+ %y) xs) in x - p[1]) xs)")
 
 _GRAMMAR = GRAMMAR | {
     "program": Kind((
         *(_NUMBER.format(around.format(call)) for around in _AROUND for call in _CALLS),
-        *(_ROW.format(around.format(call)) for around in _AROUND for call in _MADE)), plain=True),
+        *(_ROW.format(around.format(call)) for around in _AROUND for call in _MADE),
+        *(_MIXED.format(around.format(call)) for around in _AROUND for call in _PARTS)),
+        plain=True),
     "leaf": Kind(("i32.sum xs_0", "c", "c + i32.i64 (length xs_0)")),
     "few": Kind(("xs_0", "filter (> $a) xs_0", "[c]")),
     "less": Kind(("xs_0", "tail xs_0", "init xs_0", "filter (> $a) xs_0", "filter (<= $a) xs_0",
@@ -49,6 +55,19 @@ _GRAMMAR = GRAMMAR | {
         "if $a < $a then f (c - 1) $less else $v", "scan (+) 0 (f (c - 1) $less)",
         "let %xs = f (c - 1) $less in filter (!= $a) %xs ++ f (c - 1) %xs",
         "(flatmap' (\\%x -> f (c - 1) ${less x}) [1, c]).3")),
+    "mixed": Kind((), (
+        "let (%x, p, %xs) = $mix in ($s, [p[1], ${s x}], ${v x xs})",
+        "let (%x, p, %xs) = $mix in if %x < $a then (${s x}, p, %xs) "
+        "else (p[0], [%x, $a], ${v x xs})",
+        "let (%x, p, %xs) = $mix let (%y, q, %ys) = f (c - 2) ${less xs} in "
+        "(%x - p[0] + q[1], map2 (+) p [%y, ${s x y}], %xs ++ ${v x ys})",
+        "let (%x, p, %xs) = $mix in loop (%x, p, %xs) for %l < 2 do "
+        "(${s x l}, [p[1], %x + p[0]], ${v x xs l})",
+        "let (%x, p, %xs) = $mix in match %x & 3 case 0 -> (${s x}, reverse p, %xs) "
+        "case 1 -> (p[1], [%x, %x], tail (%xs ++ [%x])) case _ -> (%x + 1, p, ${v xs})")),
+    "mix": Kind((), (
+        "f (c - 1) $less", "if $a < $a then f (c - 1) $less else ($s, [$a, $a], $v)",
+        "f (c - 1) (f (c - 1) $less).2")),
 }
 
 CALLS = Family(_GRAMMAR, {"c": "a", "xs_0": "n"}, lambda seed: 2 + seed % 2,

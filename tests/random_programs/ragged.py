@@ -40,6 +40,18 @@ _SCALARS = (
     "let %xs = $v in i32.sum (map2 (*) [1, 2, 3] (reduce_by_index (replicate 3 0) $fold "
     "(map (\\x -> i64.i32 (x & 3)) %xs) %xs))",
     "let %xs = $v in ${s xs}", "let %xs = $v in i32.sum (map2 (*) %xs (reverse %xs))",
+    # a number, a pair and a row of one statement
+    "let (%x, p, %xs) = if $a < $a then ($s, [$s, $a], $v) else ($a, [$a, $s], $v) "
+    "in ${s x xs} + p[0] * 3 - p[1]",
+    "let (%x, p, %xs) = match $a & 3 case 0 -> ($s, [$a, $a], $v) case 1 -> ($a, [$s, $a], []) "
+    "case %y -> (%y, [%y, %y], ${v y}) in ${s x xs} ^ (p[0] - p[1])",
+    "let (%x, p, %xs) = loop (%x, p, %xs) = ($a, [$a, 1], $v :> []i32) for %l < $w do "
+    "(${s x l}, [p[1], ${s x}], ${v x xs l}) in ${s x xs} + p[0] * p[1]",
+    "let (%xs, m) = (loop (%xs: []i32, k) = ($v, 4i32) while k > 0 && length %xs > 1 do "
+    "(filter (> $a) ${v xs}, k - 1)) in m + i32.sum %xs",
+    "match ((if $a < $a then #num $s else if $a < 0 then #pair ($a, $s) else #no) : "
+    "#num i32 | #pair (i32, i32) | #no) "
+    "case #num %x -> ${s x} case #pair (%x, %y) -> ${s x y} case #no -> $a",
     # all pairs of a row
     "let %xs = $v in i32.sum (map (\\%x -> i32.sum (map (\\%y -> ${s x y}) %xs)) %xs)",
 )

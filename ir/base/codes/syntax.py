@@ -40,10 +40,10 @@ entry main (x: i32): i32 = x
 """),
     Explanation(
         "no-derivative", "a derivative that no rule gives",
-        "jvp and vjp go through all of the language but this: gamma and lgamma, writes with "
-        "another operator than +, and in reverse mode loops that carry arrays of changing size, "
-        "and writes without an operator.  A name that does not vary with the argument may do any "
-        "of it.  The exit status is 2: the mistake is not yours.",
+        "jvp and vjp go through all of the language but this: gamma and lgamma, functions that "
+        "call themselves, writes with another operator than +, and in reverse mode loops that "
+        "carry arrays of changing size, and writes without an operator.  A name that does not "
+        "vary with the argument may do any of it.  The exit status is 2: the mistake is not yours.",
         wrong="""\
 -- ==
 -- input { 1.5 } output { 0.1 }

@@ -206,6 +206,7 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     scalars, rows, arrays = (_of(kind, kinds, body.result) for kind in _Kind)
     uniform = _of(_Kind.REGULAR, kinds, stm.pat)
     flattener.learn_atoms(rows, [param.type for param in uniform])
+    inner.need(names_in(scalars))  # what makes arrays known may bind them, too
     if why := inner.make_arrays_known((*rows, *arrays)):
         return why
     regular = [(param.name, array_of((count,), param.type), inner.expand(name, param.type))

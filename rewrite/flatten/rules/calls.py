@@ -18,12 +18,13 @@ from runelift.ir.traverse import (
     substitute_type,
 )
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, i64, shape_of
+from runelift.rewrite.engine.pick import names_in
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.code import Code
 from runelift.rewrite.flatten.lifted import Form, Lifted, joined_calls
 from runelift.rewrite.flatten.nest import Nest, show_nest
 from runelift.rewrite.flatten.parallelism import called_in
-from runelift.rewrite.flatten.rules.common import Results, attempted
+from runelift.rewrite.flatten.rules.common import IN_TURN, Results, attempted
 from runelift.rewrite.flatten.segments import (
     bind_packed,
     define_number,
@@ -32,8 +33,6 @@ from runelift.rewrite.flatten.segments import (
     start_of,
 )
 from runelift.rewrite.flatten.walk import Walk, counted
-
-IN_TURN = "kernels never recurse: its points run in turn"
 
 
 @flattening("G22", ir.Recursion)
@@ -196,6 +195,7 @@ def _closed(walk: Walk, exp: ir.Recursion) -> ir.Recursion:
     walk.flattener.learn_body(body)
     own_params = [replace(p, param=replace(p.param, type=substitute_type(p.param.type, names)))
                   for p in exp.params]
+    walk.flattener.learn_params(p.param for p in own_params)
     return replace(exp, params=(*(ir.LoopParam(p, a) for p, a in zip(renamed, order, strict=True)),
                                 *own_params), body=body)
 
@@ -261,6 +261,7 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted
     each = list(zip(exp.body.result, exp.ret, lifted.results, strict=True))
     one = [(atom, type_) for atom, type_, form in each if form is Form.EACH]
     flattener.learn_atoms((atom for atom, _ in one), (type_ for _, type_ in one))
+    inner.need(names_in([atom for atom, _ in one]))  # its statement may make arrays, too
     if why := inner.make_arrays_known([atom for atom, type_, _ in each if shape_of(type_)]):
         return why
     segments = [packed(inner, atom) for atom, _, form in each

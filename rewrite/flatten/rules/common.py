@@ -37,6 +37,8 @@ from runelift.rewrite.flatten.walk import Walk
 if TYPE_CHECKING:
     from runelift.rewrite.flatten.flattener import Flattener
 
+IN_TURN = "kernels never recurse: its points run in turn"
+
 
 def zeros(type_: Type) -> Exp:
     """A number or an array of a type, in which all numbers are zeros."""

@@ -17,7 +17,7 @@ from runelift.rewrite.engine.pick import let, names_in
 from runelift.rewrite.flatten.book import Unlike, flattening
 from runelift.rewrite.flatten.nest import Segments, show_nest
 from runelift.rewrite.flatten.parallelism import called_in, has_parallelism, scalar_operator
-from runelift.rewrite.flatten.rules.common import attempted
+from runelift.rewrite.flatten.rules.common import IN_TURN, attempted
 from runelift.rewrite.flatten.rules.reductions import map_first, operator_needs_nest
 from runelift.rewrite.flatten.segments import (
     bind_parts,
@@ -102,6 +102,8 @@ def unfit_fold(walk: Walk, soac: ir.Redomap | ir.Scanomap) -> str | None:
         return why
     if not all(scalar_operator(op) for op in soac.ops):
         return "its operator works on arrays"
+    if any(called_in(op.lam.body) for op in soac.ops):
+        return IN_TURN
     return operator_needs_nest(walk, soac.ops) or shapes_differ(walk, soac.lam)
 
 

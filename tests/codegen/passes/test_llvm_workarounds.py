@@ -7,6 +7,7 @@ import pytest
 
 import runelift
 from runelift.codegen.passes.llvm_workarounds import wraps_around
+from runelift.codegen.plan.parameters import Quantity
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -54,3 +55,23 @@ def test_only_loops_that_cut_off_what_they_count_are_marked() -> None:
     assert not wraps_around(SECOND, [value(SECOND, "mod", 16)])  # the index is i there
     loaded = imp.Declare(SECOND, Prim.I64, imp.Load(THIRD, imp.Var(FIRST), Prim.I64))
     assert not wraps_around(FIRST, [loaded, value(THIRD, "mod", 16)])
+
+
+@pytest.mark.parametrize("body", [
+    "i32.sum (loop ys = map i32.i64 (iota l) while i32.sum ys < 99 && l > 0 do map (+ c) ys)",
+    "i32.sum (map (\\z -> loop q = z for y < l do q * 3 - i32.i64 y) "
+    "(loop ys = map i32.i64 (iota l) while i32.sum ys < 99 && l > 0 do map (+ c) ys))"])
+def test_factors_to_unroll_by_beside_while_loops(body: str) -> None:
+    """PoCL 3 makes loops with such a factor run too often there, so it is left out."""
+    text = f"entry main [n] (len: [n]i64) (c: i32) = i32.sum (map (\\l -> {body}) len)"
+    args = [np.array([1, 2, 0, 0, 0, 0, 0, 2, 2]), np.int32(6)]
+    expected = runelift.compile(text, device="interpreter").main(*args)
+    compiled = runelift.compile(text, device="pocl")
+    names = {each.parameter.name for space in compiled.spaces("main") for each in space.ranges
+             if each.parameter.quantity is Quantity.UNROLL}
+    assert names
+    for force in plans(compiled.tree.entry("main")):
+        for times in (1, 2, 4):
+            (found,), _ = compiled.run("main", args, force=force,
+                                       thresholds=dict.fromkeys(names, times))
+            assert found == expected

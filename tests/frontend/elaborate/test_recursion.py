@@ -290,11 +290,26 @@ def test_failure_inside(device: str) -> None:
      "call each other"),
     ("def f (n: i64): bool = n == 0 || g (n - 1)\ndef g (n: i64) = h n\ndef h (n: i64) = f n",
      "call each other"),
+    ("module m = { def f (n: i64): bool = n == 0 || g (n - 1)\n"
+     "  def g (n: i64): bool = n != 0 && f (n - 1) }", "Functions 'f' and 'g' call each other"),
+    ("module p (X: { val k: i64 }) = { module m = {\n"
+     "  def f (n: i64): bool = n == X.k || g (n - 1)\n  def g (n: i64) = h n\n"
+     "  def h (n: i64) = f n } }", "Functions 'f' and 'g' call each other"),
 ])
 def test_refused(text: str, message: str) -> None:
     with pytest.raises(ProgramError, match=message) as caught:
         checked(Source("t", text))
     assert caught.value.diagnostics[0].code == "recursive-function"
+
+
+@pytest.mark.parametrize(("text", "hint"), [
+    ("def f : i64 -> i64 = \\n -> if n == 0 then 0 else f (n - 1)", "that has parameters"),
+    ("module m = { def f = \\(n: i64) -> if n == 0 then 0 else f (n - 1) }", "that has parameters"),
+    ("module m = { def f (n: i64): i64 = g n\n  def g (n: i64) = n }", "Move the definition")])
+def test_names_not_known_yet(text: str, hint: str) -> None:
+    with pytest.raises(ProgramError, match="unknown-name") as caught:
+        checked(Source("t", text))
+    assert hint in str(caught.value)
 
 
 def test_types_of_calls() -> None:
@@ -327,3 +342,90 @@ def test_memory_of_calls() -> None:
     assert found == 3 * count - 3
     assert record is not None
     assert record.peak_bytes < 12 * 8 * count
+
+
+WRITES = """\
+def fib (n: i64): i64 = if n < 2 then n else fib (n - 1) + fib (n - 2)
+def spread [n] (a: *acc ([n]i64)) (lo: i64) (hi: i64): *acc ([n]i64) =
+  if hi <= lo then a else
+  let m = (lo + hi) / 2
+  let a = spread (write a m (hi - lo)) lo m
+  in spread a (m + 1) hi
+def counted [n] (a: *acc ([n]i64)) (k: i64): (*acc ([n]i64), i64) =
+  if k == 0 then (a, 1) else let (a, x) = counted a (k - 1) in (write a k x, x * 2)
+entry sums [m] (ks: [m]i64) =
+  reduce_by_index_stream (replicate 5 1) (+) 0 (\\(a: *acc ([5]i64)) k -> spread a 0 k) ks
+entry last [m] (ks: [m]i64) =
+  scatter_stream (replicate 5 1) (\\(a: *acc ([5]i64)) k -> spread a 0 k) ks
+entry rows [m] (ks: [m]i64) =
+  map (\\k -> i64.sum (reduce_by_index_stream (replicate k 1) i64.max i64.lowest
+                      (\\(a: *acc ([k]i64)) j -> spread a 0 j) (iota k))) ks
+entry pairs [m] (ks: [m]i64) =
+  reduce_by_index_stream (replicate 5 1) (+) 0 (\\(a: *acc ([5]i64)) k -> (counted a k).0) ks
+entry called [m] (ks: [m]i64) =
+  scatter_stream (replicate 5 1) (\\(a: *acc ([5]i64)) k -> loop a for i < k do
+    if fib i % 2 == 0 then write a (i - 1) (fib k) else a) ks
+entry bins [m] (ks: [m]i64) = hist (\\a b -> fib (a % 5) + b) 0 3 (map (\\k -> k % 5 - 1) ks) ks
+entry tuples [m] (ks: [m]i64) = unzip (reduce_by_index (replicate 3 (0, 9))
+  (\\(a, b) (c, d) -> (a + c + fib 0, i64.min b d)) (0, 99) (map (% 4) ks) (zip ks ks))
+"""
+
+
+def spread(bins: list[int], lo: int, hi: int, op: Callable[[int, int], int]) -> list[int]:
+    """Writes the length of each part in a tree of halves to its middle, if that is inside."""
+    if lo < hi:
+        middle = (lo + hi) // 2
+        if middle < len(bins):
+            bins[middle] = op(bins[middle], hi - lo)
+        spread(spread(bins, lo, middle, op), middle + 1, hi, op)
+    return bins
+
+
+def written(ks: list[int], each: Callable[[list[int], int], Any], size: int = 5) -> list[int]:
+    """Bins after the writes of all elements."""
+    bins = [1] * size
+    for k in ks:
+        each(bins, k)
+    return bins
+
+
+def called(bins: list[int], k: int) -> None:
+    """Writes a number of Fibonacci before each even one."""
+    for i in range(k):
+        if fib(i) % 2 == 0 and 0 < i <= len(bins):
+            bins[i - 1] = fib(k)
+
+
+def bins_of(ks: list[int]) -> list[int]:
+    """A histogram whose operator is no sum."""
+    bins = [0] * 3
+    for k in ks:
+        if 0 < k % 5 < 4:
+            bins[k % 5 - 1] = fib(bins[k % 5 - 1] % 5) + k
+    return bins
+
+
+def add(a: int, b: int) -> int:
+    """The sum."""
+    return a + b
+
+
+WRITTEN: dict[str, Callable[[list[int]], Any]] = {
+    "sums": lambda ks: written(ks, lambda bins, k: spread(bins, 0, k, add)),
+    "last": lambda ks: written(ks, lambda bins, k: spread(bins, 0, k, lambda a, b: b)),
+    "rows": lambda ks: [sum(written(list(range(k)), lambda bins, j: spread(bins, 0, j, max), k))
+                        for k in ks],
+    "pairs": lambda ks: [1 + sum(2 ** (i - 1) for k in ks if 0 < i <= k) for i in range(5)],
+    "called": lambda ks: written(ks, called), "bins": bins_of,
+    "tuples": lambda ks: ([sum(k for k in ks if k % 4 == b) for b in range(3)],
+                          [min([9, *(k for k in ks if k % 4 == b)]) for b in range(3)]),
+}
+
+
+@pytest.mark.parametrize("entry", WRITTEN)
+@pytest.mark.parametrize("device", ["interpreter", "pocl"])
+def test_of_accumulators(device: str, entry: str) -> None:
+    """Kernels cannot write to bins where functions call themselves: elements come in turn."""
+    program = runelift.compile(WRITES, device=device)
+    for ks in ([5, 3, 9], [], [0], [1, 12, 0, 3]):
+        assert plain(getattr(program, entry)(np.array(ks, np.int64))) == WRITTEN[entry](ks)

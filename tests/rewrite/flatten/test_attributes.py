@@ -20,6 +20,7 @@ from runelift.ir.pretty import pretty
 from runelift.ir.syntax import Program
 from runelift.rewrite.flattening import flatten
 from runelift.rewrite.pipeline import clean, optimise
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.tools.commands.cli import main
 from runelift.runtime.versions.forest import forest_of, plans
 
@@ -53,12 +54,28 @@ def loops(program: Program) -> int:
     ("#[incremental_flattening(no_intra)]", [Kind.OUTER, Kind.FLAT]),
     ("#[incremental_flattening(only_intra)]", []),
     ("#[incremental_flattening(only_inner)]", []),
+    ("#[flattening(sequentialise_nonuniform)]", [Kind.OUTER, Kind.INTRA, Kind.FLAT]),
     ("#[sequential_inner]", []),
     ("#[sequential]", []),
     ("#[sequential_outer]", []),
 ])
 def test_an_attribute_leaves_some_versions(attribute: str, expected: list[Kind]) -> None:
     assert kinds(attribute) == expected
+
+
+@pytest.mark.parametrize("name", ["flattening", "incremental_flattening"])
+@pytest.mark.parametrize("body", [
+    "map (\\k -> i64.sum (map (* 2) (iota k))) ks",
+    "map (\\k -> i64.sum (filter (> k) (iota (k + k)))) ks",
+    "i64.sum (map (\\k -> i64.sum (map (\\i -> i64.sum (iota (k - i))) (iota k))) ks)",
+    "#[flattening(only_inner)] map (\\k -> i64.sum (map (* 2) (iota k))) ks"])
+def test_rows_of_different_lengths_stay_in_their_work_items(name: str, body: str) -> None:
+    program = compile_source(Source("t", f"entry main [n] (ks: [n]i64) = #[{name}("
+                                    f"sequentialise_nonuniform)] {body}"))
+    flat = pretty(program.versioned)
+    assert flat.count("seg") == 1
+    assert flat.count(".grid") == 1
+    assert not forest_of(program.versioned).entry("main").trees
 
 
 def test_sequential_inner_means_the_operator_and_not_the_reduction() -> None:

@@ -117,10 +117,29 @@ PROGRAMS: dict[str, str] = {
     "checks": """def f (n: i64): i64 =
         if n < 2 then n else assert (n < 100) (f (n - 1)) + assert (n > 1) (f (n - 2))
       entry main [n] (ks: [n]i64) = map f ks""",
+    "numbers and arrays of a last branch": """def f (n: i64): (i64, [2]i64) =
+        let (t, xs) = if n == 0 then (1, [1, 2]) else f (n - 1)
+        in if xs[0] > 3 then (t + 1, [xs[1], 0]) else (t, [xs[0] + n, t])
+      entry main [n] (ks: [n]i64) = map (\\k -> let (t, xs) = f k in t * 100 + i64.sum xs) ks""",
+    "numbers and arrays of a last loop": """def f (n: i64): (i64, [2]i64) =
+        let (t, xs) = if n <= 0 then (1, [1, 2]) else f (n - 2)
+        in loop (t, xs) for i < n do (t + xs[0] % 7, [xs[1], t + i])
+      entry main [n] (ks: [n]i64) = map (\\k -> let (t, xs) = f k in t * 100 + i64.sum xs) ks""",
+    "constructors with arrays": """type t = #leaf ([3]i64) | #node (i64, [2]i64)
+      def f (n: i64): t = if n < 2 then #leaf [n, 1, 2] else match f (n / 2)
+        case #leaf xs -> #node (xs[0] + n, xs[1:3] :> [2]i64)
+        case #node (a, xs) -> #leaf [a, xs[1], n]
+      entry main [n] (ks: [n]i64) = map (\\k -> match f k case #leaf xs -> i64.sum xs
+                                                       case #node (a, xs) -> a * i64.sum xs) ks""",
+    "operator over rows": """def f (n: i64): i64 = if n < 2 then n else f (n - 1) + f (n - 2)
+      entry main [n] (ks: [n]i64) = map (\\k ->
+        let xs = map (\\i -> i * 5 % 7) (iota k)
+        let (a, b) = reduce (\\(a, b) (c, d) -> (i64.max (a + f 0) c, b + d)) (0, 0) (zip xs xs)
+        in if k == 2 then a else a * b + i64.sum (scan (\\x y -> i64.max (x + f 0) y) 0 xs)) ks""",
 }
 
 
-IN_TURN = {"operator", "rows of two lengths"}
+IN_TURN = {"operator", "operator over rows", "rows of two lengths"}
 """Programs whose points run in turn, as a kernel has a call that no rule carries outwards."""
 
 

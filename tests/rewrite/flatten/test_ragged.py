@@ -107,6 +107,10 @@ PROGRAMS: dict[str, str] = {
     "branch in a loop": """entry main [n] (ks: [n]i64): [n]i64 =
       map (\\k -> loop s = k for t < 3 do
                     if s % 2 == t % 2 then i64.sum (map (* t) (iota (s % 10))) else s + 1) ks""",
+    "branch with a branch of numbers and arrays": """entry main [n] (ks: [n]i64): [n](i64, [2]i64) =
+      map (\\k -> if k % 2 == 0 then (k + 1, [k, k])
+                  else let s = i64.sum (filter (\\i -> i % 3 != 0) (iota k))
+                       in if s > 3 then (s, [k, s]) else (s + 1, [s, s])) ks""",
     "loop of rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
       map (\\k -> let (xs, ys, s) =
                     loop (xs, ys, s) = (iota k, replicate k 1, k) for i < n do
