@@ -51,7 +51,7 @@ class Inventory:
 def inventory(folder: Path) -> Inventory:
     """The files of a cache; none if there is no such folder."""
     found = Inventory(folder)
-    for path, facts in _files(folder):
+    for path, facts in files_in(folder):
         kind = _kind(path.relative_to(folder)) if stat.S_ISREG(facts.st_mode) else None
         if kind is None:
             found.others += 1
@@ -82,7 +82,7 @@ def _kind(path: Path) -> str | None:
                  if re.fullmatch(pattern, path.as_posix())), None)
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def files_in(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """All that is no folder, with its facts."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -91,6 +91,6 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for entry in entries:
         with suppress(OSError):  # it is gone
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(Path(entry.path))
+                yield from files_in(Path(entry.path))
             else:
                 yield Path(entry.path), entry.stat(follow_symlinks=False)

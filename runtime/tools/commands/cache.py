@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from runelift.ir.base.errors import UserError
 from runelift.runtime.cache import disk, private
-from runelift.runtime.cache.inventory import KINDS, Inventory, inventory, remove
+from runelift.runtime.cache.inventory import KINDS, Inventory, files_in, inventory, remove
 from runelift.runtime.devices.driver import pocl_cache
 from runelift.runtime.tools.commands.options import add_options, print_json
 from runelift.runtime.tools.commands.styles import show
@@ -39,7 +40,7 @@ def driver_caches() -> list[DriverCache]:
     found = list[DriverCache]()
     for driver, folder in folders:
         if folder is not None and folder.is_dir():
-            sizes = [path.lstat().st_size for path in folder.rglob("*") if path.is_file()]
+            sizes = [facts.st_size for _, facts in files_in(folder) if stat.S_ISREG(facts.st_mode)]
             found.append(DriverCache(driver, folder, len(sizes), sum(sizes)))
     return found
 
