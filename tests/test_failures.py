@@ -36,7 +36,8 @@ FAILING: list[tuple[str, list[Any], str]] = [
      "<source>:1:44: error[index-out-of-bounds]: Index [1:5] out of bounds for array of shape "
      "[3]."),
     ("entry main (xs: []i32) (n: i64) (m: i64) = unflatten (xs :> [n * m]i32)",
-     [ROW, I64(-1), I64(-3)], "<source>:1:44: error[negative-size]: The size -1 is negative."),
+     [ROW, I64(-1), I64(-3)],
+     "<source>:1:44: error[negative-size]: The size -1 is negative.  Range 0..1..<-1 is invalid."),
     ("entry main (xss: [][]i32) (i: i64) = xss[i, ::2]", [GRID, I64(2)],
      "<source>:1:38: error[index-out-of-bounds]: Index [2, 0:4:2] out of bounds for array of shape "
      "[2][3]."),
@@ -59,11 +60,11 @@ FAILING: list[tuple[str, list[Any], str]] = [
     ("entry main (x: i32) = assert ({a = x}.a == 1) x", [np.int32(2)],
      "<source>:1:23: error[assertion-failed]: Assertion is false: ({a = x}.a == 1)"),
     ("entry main (n: i64) = replicate n 1i32", [I64(-2)],
-     "<source>:1:23: error[negative-size]: The size -2 is negative."),
+     "<source>:1:23: error[negative-size]: The size -2 is negative.  Range 0..1..<-2 is invalid."),
     ("entry main (n: i64) = reduce (+) 0 (iota n)", [I64(-2)],
-     "<source>:1:37: error[negative-size]: The size -2 is negative."),
+     "<source>:1:37: error[negative-size]: The size -2 is negative.  Range 0..1..<-2 is invalid."),
     ("entry main (ns: []i64) = map (\\n -> i64.sum (iota n)) ns", [np.array([1, -3])],
-     "<source>:1:46: error[negative-size]: The size -3 is negative.\n"
+     "<source>:1:46: error[negative-size]: The size -3 is negative.  Range 0..1..<-3 is invalid.\n"
      "  in a function, called at <source>:1:26"),
     ("entry main (xs: []i32) (n: i64) = xs :> [n]i32", [ROW, I64(2)],
      "<source>:1:35: error[unequal-sizes]: Value of shape [3] cannot match shape [2]."),

@@ -145,7 +145,7 @@ class Pool:
     def _round(self, size: int) -> int:
         """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
         if size < 0:
-            raise ProgramFailure(failures.SIZE.format("of an array"))
+            raise ProgramFailure(failures.UNKNOWN_SIZE)
         step = 1 << max(4, size.bit_length() - 4)
         rounded = -(-max(size, 16) // step) * step
         if len(self._rounded) >= REMEMBERED:
