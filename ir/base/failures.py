@@ -22,7 +22,7 @@ STRIDE = _failure("index-out-of-bounds", "A slice with stride {} is out of bound
 DIVISION = _failure("division-by-zero", "Division by zero.")
 EXPONENT = _failure("division-by-zero", "Negative exponent: {}.")
 SIZE = _failure("negative-size", "The size {0} is negative.  Range 0..1..<{0} is invalid.")
-"""Its second sentence is that of Futhark, whose arrays are maps over such ranges."""
+"""The second sentence is that of Futhark, whose arrays are maps over such ranges."""
 UNKNOWN_SIZE = _failure("negative-size", "The size of an array is negative.")
 RESHAPE = _failure("unequal-sizes", "Cannot reshape an array of {} elements to {}.")
 WINDOWS = _failure("invalid-windows", "Windows of {} elements, each {} behind the last: both "
