@@ -44,7 +44,7 @@ def _in_turn(e: Evaluator, dest: Value, operator: tuple[Apply, Value] | None, f:
     """``loop d = dest for x in array do f (d, x)``, where a write to d is an update."""
     builder, combine = e.builder, None
     if operator is not None:
-        combine, dest = e.arrays.combining(*operator, dest, span)
+        combine, _, dest = e.arrays.combined(*operator, dest, span)
     with builder.scope() as scope:
         index = builder.names.fresh("i")
         scope.bound.add(index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from runelift.frontend.check.base import IRREGULAR_HINTS
 from runelift.frontend.elaborate.builder import Builder, Scope
@@ -48,6 +49,14 @@ Apply = Callable[[tuple[Value, ...]], Value]
 
 class Recurs(CompilerLimitation):
     """A kernel would call a function that calls itself."""
+
+
+class Combined(NamedTuple):
+    """An operator, its neutral element, and a destination, with all payloads that it makes."""
+
+    combine: Apply
+    neutral: Value
+    dest: Value
 
 
 class Arrays:
@@ -119,11 +128,11 @@ class Arrays:
             widest = self.complete(widest, value, span)
         return [widest, *(self.complete(value, widest, span) for value in values[1:])]
 
-    def combining(self, f: Apply, neutral: Value, dest: Value, span: Span) -> tuple[Apply, Value]:
-        """An operator, and a destination that has all payloads that the operator makes."""
+    def combined(self, f: Apply, neutral: Value, dest: Value, span: Span) -> Combined:
+        """An operator that combines values with the elements of a destination."""
         neutral, dest = self.aligned([neutral, dest], span)
         f, neutral = self._stable(f, neutral, span)
-        return f, self.complete(dest, neutral, span)
+        return Combined(f, neutral, self.complete(dest, neutral, span))
 
     def _stable(self, f: Apply, neutral: Value, span: Span) -> tuple[Apply, Value]:
         """An operator on sum types, and its neutral element with all payloads it can make."""
@@ -266,9 +275,7 @@ class Arrays:
         """``scatter_stream``, or ``reduce_by_index_stream`` with an operator and its neutral."""
         ops: tuple[ir.Operator, ...] = ()
         if operator is not None:
-            neutral, dest = self.aligned([operator[1], dest], span)
-            combine, neutral = self._stable(operator[0], neutral, span)
-            dest = self.complete(dest, neutral, span)
+            combine, neutral, dest = self.combined(*operator, dest, span)
             ops = (self._combining(combine, neutral, span),)
         (element,) = self.rows([dest])
         with self.builder.scope() as scope:

@@ -33,16 +33,7 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.syntax import ast
-from runelift.frontend.syntax.types import (
-    Array,
-    Arrow,
-    Record,
-    Sum,
-    Tuple,
-    Type,
-    TypeVar,
-    payload,
-)
+from runelift.frontend.syntax.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar, payload
 from runelift.ir.base.errors import CompilerLimitation
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
@@ -249,7 +240,7 @@ class _Application:
                                      "one accumulator.")
         return rebuild(self.accumulators[0], (
             made(elem_of(leaf.type), shape_of(leaf.type))
-            for leaf in list(leaves(self.accumulators[0]))))
+            for leaf in leaves(self.accumulators[0])))
 
     def _results(self, value: Value, sizes: Mapping[Size, Atom]) -> list[Atom]:
         """The atoms of the body's results."""

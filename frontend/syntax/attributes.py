@@ -13,8 +13,7 @@ from runelift.ir.base.errors import Diagnostic, ProgramWarning, did_you_mean
 from runelift.ir.base.source import Span
 from runelift.ir.points import POINTS, PointMistake, read_request
 
-_CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner",
-            "sequentialise_nonuniform")
+_CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner", "sequentialise_nonuniform")
 
 _NUMBER = re.compile("[1-9][0-9]{0,17}")
 

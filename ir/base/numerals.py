@@ -47,3 +47,12 @@ def whole_number(text: str) -> int | None:
     (12, None, None)
     """
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and a noun, in singular or plural.
+
+    >>> counted(1, "dataset"), counted(0, "dataset")
+    ('1 dataset', '0 datasets')
+    """
+    return f"{count} {noun}" + ("" if count == 1 else "s")

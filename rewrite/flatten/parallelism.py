@@ -9,13 +9,7 @@ from runelift.ir.base.by_identity import by_identity
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, OPS, Prim
 from runelift.ir.sizes import Size, least, product
-from runelift.ir.traverse import (
-    bodies_inside,
-    bodies_of,
-    lambdas_of,
-    size_of,
-    statements_inside,
-)
+from runelift.ir.traverse import bodies_inside, bodies_of, lambdas_of, size_of, statements_inside
 from runelift.ir.types import Atom, Const, elem_of
 
 INTRA_WIDTH = 32

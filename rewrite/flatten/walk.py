@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.lookahead import with_uses_after
+from runelift.ir.base.numerals import counted
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.traverse import free_vars
@@ -392,15 +393,6 @@ def distribution(walk: Walk, body: ir.Body) -> tuple[Atom, ...]:
             f"distributed into {counted(len(walk.out), 'statement')}",
             before=body.stms, after=walk.out, around=show_nest(walk.nest))
     return results
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "statement"), counted(3, "statement")
-    ('1 statement', '3 statements')
-    """
-    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def sequential_code(walk: Walk, pat: Sequence[ir.Param]) -> tuple[ir.Param, ...]:

@@ -38,15 +38,6 @@ def show_seconds(seconds: float) -> str:
     raise AssertionError
 
 
-def counted(count: int, noun: str) -> str:
-    """A number and a noun, in singular or plural.
-
-    >>> counted(1, "dataset"), counted(0, "dataset")
-    ('1 dataset', '0 datasets')
-    """
-    return f"{count} {noun}" + ("" if count == 1 else "s")
-
-
 def dataset_label(entry: str, dataset: str) -> str:
     """The name of a dataset in a list with datasets of other entry points.
 

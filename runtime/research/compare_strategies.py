@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runelift.runtime.records.format import counted, show_seconds, table
+from runelift.ir.base.numerals import counted
+from runelift.runtime.records.format import show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tuner.costs.cost_model import Costs
 from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive

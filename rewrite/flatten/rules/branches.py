@@ -202,11 +202,10 @@ def _branch(walk: Walk, stm: ir.Stm, kinds: list[_Kind], body: ir.Body,
     inner.delayed = _only_results(body)
     inner.statements(body)
     flattener.checked.intersection_update(checked)  # at the points of the branch only
-    inner.look_ahead(frozenset())
     scalars, rows, arrays = (_of(kind, kinds, body.result) for kind in _Kind)
+    inner.look_ahead(names_in(scalars))
     uniform = _of(_Kind.REGULAR, kinds, stm.pat)
     flattener.learn_atoms(rows, [param.type for param in uniform])
-    inner.need(names_in(scalars))  # what makes arrays known may bind them, too
     if why := inner.make_arrays_known((*rows, *arrays)):
         return why
     regular = [(param.name, array_of((count,), param.type), inner.expand(name, param.type))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
+from runelift.ir.base.numerals import counted
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.traverse import (
@@ -32,7 +33,7 @@ from runelift.rewrite.flatten.segments import (
     packed,
     start_of,
 )
-from runelift.rewrite.flatten.walk import Walk, counted
+from runelift.rewrite.flatten.walk import Walk
 
 
 @flattening("G22", ir.Recursion)
@@ -257,11 +258,10 @@ def _function(walk: Walk, exp: ir.Recursion, lifted: Lifted
             inner.definitions.emit(ir.Stm((param,), ir.Index(data.name, (
                 ir.SliceDim(start, shape_of(param.type)[0], i64(1)),))))
     inner.statements(exp.body)
-    inner.look_ahead(frozenset())
     each = list(zip(exp.body.result, exp.ret, lifted.results, strict=True))
     one = [(atom, type_) for atom, type_, form in each if form is Form.EACH]
+    inner.look_ahead(names_in([atom for atom, _ in one]))
     flattener.learn_atoms((atom for atom, _ in one), (type_ for _, type_ in one))
-    inner.need(names_in([atom for atom, _ in one]))  # its statement may make arrays, too
     if why := inner.make_arrays_known([atom for atom, type_, _ in each if shape_of(type_)]):
         return why
     segments = [packed(inner, atom) for atom, _, form in each

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from runelift.ir.base import plugins
+from runelift.ir.base.numerals import counted
 from runelift.ir.base.plugins import Plugin
 from runelift.ir.base.policies import POLICIES, base_policy
 from runelift.rewrite.engine.rule import Rule
 from runelift.rewrite.passes.simplify import further_rules
-from runelift.runtime.records.format import counted
 
 
 def listed() -> Iterator[tuple[str, str, str]]:

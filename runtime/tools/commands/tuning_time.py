@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from runelift.ir.base.numerals import counted
 from runelift.runtime.programs.program import Program
-from runelift.runtime.records.format import counted
 from runelift.runtime.tuner.job import TuningJob
 from runelift.runtime.versions.forest import plans
 

@@ -225,8 +225,6 @@ class Texts:
 
 # Steps
 
-
-
 @dataclass(frozen=True, slots=True)
 class OtherRule:
     """A rule for the same expression that did not fire, and why."""

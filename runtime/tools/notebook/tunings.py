@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from runelift.runtime.records.format import counted, show_seconds
+from runelift.ir.base.numerals import counted
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.tools.notebook.fragments import fragment, numbers, title
 from runelift.runtime.tools.notebook.programs import forest_parts
 from runelift.runtime.tools.pages.document import folded

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from runelift.runtime.records.format import FORMAT, counted, show_seconds, table
+from runelift.ir.base.numerals import counted
+from runelift.runtime.records.format import FORMAT, show_seconds, table
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tools.reports.memory_fronts import front_facts
 from runelift.runtime.tuner.analysis.conflicts import conflicts

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.base.errors import UserError
-from runelift.runtime.records.format import counted, dataset_label, show_seconds, table
+from runelift.ir.base.numerals import counted
+from runelift.runtime.records.format import dataset_label, show_seconds, table
 from runelift.runtime.records.statistics import Ratio, median, ratio_of_medians
 from runelift.runtime.research.forest_of_log import logged_forest
 from runelift.runtime.tools.reports.text import show_threshold

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runelift.runtime.records.format import counted, dataset_label, show_seconds, table
+from runelift.ir.base.numerals import counted
+from runelift.runtime.records.format import dataset_label, show_seconds, table
 from runelift.runtime.records.statistics import ENOUGH, UNKNOWN, Ratio
 from runelift.runtime.tools.reports.text import show_gain
 from runelift.runtime.tuner.confirm_size_guards import ConfirmedSizeGuards

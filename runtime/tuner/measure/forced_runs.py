@@ -26,9 +26,10 @@ from operator import itemgetter
 import numpy as np
 
 from runelift.ir.base.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.ir.base.numerals import counted
 from runelift.runtime.host.background import in_background
 from runelift.runtime.records.estimates import Estimates
-from runelift.runtime.records.format import counted, show_seconds
+from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.record import Record
 from runelift.runtime.tuner.costs.log import NO_TIME, LoggedRun, Measurements, RunStore
 from runelift.runtime.tuner.measure.measurable import (
