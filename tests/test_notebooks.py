@@ -71,6 +71,17 @@ def test_lessons_need_no_module_of_the_inside() -> None:
         assert re.findall(r"runelift\.(?:ir|frontend|rewrite|codegen|runtime)\b", text) == []
 
 
+def test_notebooks_that_call_the_command_make_it_known() -> None:
+    """A notebook may run without the folder of the command on PATH; the extension adds it."""
+    sources = {path.stem: "\n".join(cell.source for cell in code_cells(nbformat.read(path, 4)))
+               for path in NOTEBOOKS}
+    callers = {name for name, text in sources.items()
+               if re.search(r"^%%bash|^!\s*runelift", text, re.M)}
+    assert len(callers) > 5
+    assert [name for name in callers if not re.search(
+        r"^%load_ext runelift\n(?:.*\n)*?(?:%%bash|!\s*runelift)", sources[name], re.M)] == []
+
+
 def test_every_lesson_is_listed_and_links_lead_somewhere() -> None:
     page = (DOCS / "lessons" / "README.md").read_text()
     assert re.findall(r"\]\(([\w-]+\.ipynb)\)", page) == [path.name for path in LESSONS]

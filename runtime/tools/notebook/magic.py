@@ -1,12 +1,14 @@
 """The magic ``%%runelift`` of IPython: a cell in the language, whose entry points become functions.
 
-``%load_ext runelift`` makes it known.
+``%load_ext runelift`` makes it known, and the command ``runelift`` to cells that are for a shell.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import sysconfig
 from typing import Any, NoReturn
 
 from runelift.ir.base.errors import BriefErrors, UserError
@@ -53,8 +55,17 @@ def as_shown(shell: Any, cell: str) -> str:
     return "\n" * above + cell
 
 
+def _offer_command() -> None:
+    """Let ``!runelift`` be the command of this Python, whose folder a notebook's PATH may lack."""
+    folder, path = sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)
+    if path.split(os.pathsep)[0] != folder:
+        os.environ["PATH"] = folder + os.pathsep + path
+
+
 def load_ipython_extension(shell: Any) -> None:
-    """Register ``%%runelift`` with IPython."""
+    """Register ``%%runelift`` with IPython, and put the folder of the command on PATH."""
+    _offer_command()
+
     def runelift(line: str, cell: str) -> Program:
         """Compile the cell and bind its entry points to their names; shows the program."""
         __tracebackhide__ = True

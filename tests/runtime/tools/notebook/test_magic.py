@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sysconfig
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -32,6 +34,16 @@ def test_a_cell_binds_its_entry_points(shell: InteractiveShell) -> None:
     assert shell.user_ns["numbers"] is program
     assert shell.user_ns["twice"](4) == 8
     assert program.compiled.source.name == "<cell>"
+
+
+def test_cells_for_a_shell_find_the_command(shell: InteractiveShell,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jupyter may run without the folder on PATH; a second loading adds nothing."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    for _ in range(2):
+        shell.run_line_magic("reload_ext", "runelift")
+    assert os.environ["PATH"] == sysconfig.get_path("scripts") + ":/usr/bin:/bin"
+    assert shell.getoutput("command -v runelift") == [sysconfig.get_path("scripts") + "/runelift"]
 
 
 @pytest.mark.parametrize(("line", "said"), [
