@@ -23,7 +23,7 @@ import pytest
 
 import runelift
 from runelift.codegen.emit.opencl import opencl_program
-from runelift.codegen.emit.signatures import FAILURE_ARGS
+from runelift.codegen.emit.signatures import FAILURE_ARGS, count_barrier_calls
 from runelift.codegen.hostplan.dispatch import lower_segop
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import plan
@@ -459,7 +459,11 @@ class Machine:
 
 
 class DeviceMachine(Machine):
-    """Launches on an OpenCL device."""
+    """Launches on an OpenCL device.
+
+    PoCL never gets kernels for devices in lockstep from users.  To optimise those with barriers
+    takes most of the time of their tests.
+    """
 
     def __init__(self, sim: Platform, scalars: dict[VName, int],
                  device: Mapping[VName, int]) -> None:
@@ -488,8 +492,10 @@ class DeviceMachine(Machine):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             constants = {name: self.scalars[name] for name in kernel.constants}
-            program = cl.Program(self.sim.context, opencl_program([kernel], {}, constants)).build(
-                ["-cl-std=CL1.2"])
+            source = opencl_program([kernel], {}, constants)
+            for_others = self.scalars.get(LOCKSTEP) and count_barrier_calls(source)
+            program = cl.Program(self.sim.context, source).build(
+                ["-cl-std=CL1.2", *(["-cl-opt-disable"] if for_others else [])])
         code, message_args = np.array([-1], np.int32), np.zeros(FAILURE_ARGS, np.int64)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         failures = [cl.Buffer(self.sim.context, flags, hostbuf=b)
