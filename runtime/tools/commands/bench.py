@@ -158,7 +158,7 @@ def execute(args: argparse.Namespace) -> int:
                          show_bytes(found['peak_bytes'])])
     if not args.json:
         show(table(rows))
-    tell_failed_versions(program)
+    tell_failed_versions(program, replaced=len(results) == len(todo))
     if args.json:
         print_json({"program": str(args.program), "device": device, "runs": args.runs,
                     "thresholds": program.thresholds, "results": results})

@@ -93,10 +93,13 @@ def version_names_in_errors(program: Program) -> Iterator[None]:
         raise type(error)(text) from error
 
 
-def tell_failed_versions(program: Program) -> None:
-    """Name the versions that failed to build or launch, a line each, on standard error."""
+def tell_failed_versions(program: Program, *, replaced: bool = True) -> None:
+    """Name the versions that failed to build or launch, a line each, on standard error.
+
+    They were not ``replaced`` if a call failed: perhaps no version could run.
+    """
+    others = ", so others ran in its place" if replaced else ""
     for version, reason in program.loaded.given_up.items():
         name, why = (with_version_names(text, *program.tree.entries)
                      for text in (version, reason.strip().partition("\n")[0]))
-        print(f"runelift: {name} could not run, so others ran in its place: {why}",
-              file=sys.stderr)
+        print(f"runelift: {name} could not run{others}: {why}", file=sys.stderr)

@@ -83,7 +83,7 @@ def finish_tuning(request: TuningRequest, result: TuningResult, state: State) ->
         if state.measured:
             return 0
         short = any(each.measurements.left_out for each in state.thresholds.entries)
-        print("runelift: no dataset was measured completely, so nothing was tuned." + (
+        print("runelift: no dataset has times of all versions, so nothing was tuned." + (
             "  A longer --budget gives it the time; kernels stay built." * short), file=sys.stderr)
         return 1
     print("runelift: interrupted; " + (

@@ -90,7 +90,7 @@ def _render_entry(entry: EntryTuning, times: bool) -> Iterator[str]:
     yield entry.forest.render()
     if not entry.costs.datasets:
         yield ""
-        yield "No dataset was measured completely; the default thresholds stay."
+        yield "No dataset has times of all versions; the default thresholds stay."
         yield from failures(entry)
         return
     yield ""
@@ -252,8 +252,11 @@ def failed_versions(entry: EntryTuning) -> Iterator[str]:
     """A line for each reason why versions failed to build or launch, or gave wrong results.
 
     Runs that other runs rule out have not failed.  Nor have runs that there was no time for.
+    Datasets whose runs met no choice between versions have a line each, too.
     """
     yield from _unused(entry, left_out=False)
+    for dataset in entry.measurements.without_choices:
+        yield f"{dataset}: its runs met no choice between versions, so thresholds change nothing"
 
 
 def skipped_versions(entry: EntryTuning) -> Iterator[str]:

@@ -252,7 +252,7 @@ def sentences(found: Sequence[Change]) -> list[str]:
     if not found:  # there is one version, and its parameters stay
         return ["Nothing was changed."]
     if not known:
-        return ["Nothing can be said: no dataset was measured completely."]
+        return ["Nothing can be said: no dataset has times of all versions."]
     before, after = sum(each.before for each in known), sum(each.after for each in known)
     counts = Counter(each.certainty for each in found)
     on = counted(len(found), "dataset")

@@ -95,6 +95,13 @@ class Measurements:
         return tuple(dict.fromkeys(run.dataset for run in self.runs))
 
     @property
+    def without_choices(self) -> tuple[str, ...]:
+        """The datasets whose runs met no choice between versions."""
+        met = {run.dataset for run in self.runs
+               if run.error or (run.record and run.record.encounters)}
+        return tuple(name for name in self.datasets if name not in met)
+
+    @property
     def places(self) -> tuple[str, ...]:
         """The devices of the runs, as far as these are noted."""
         return tuple(dict.fromkeys(run.place for run in self.runs if run.place is not None))

@@ -107,3 +107,6 @@ def test_versions_that_failed_are_named(monkeypatch: pytest.MonkeyPatch,
     (line,) = capsys.readouterr().err.splitlines()
     assert re.fullmatch(r"runelift: V\d could not run, so others ran in its place: "
                         r"the compiler ran out of registers", line)
+    tell_failed_versions(subject, replaced=False)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"runelift: V\d could not run: the compiler ran out of registers", line)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from runelift.ir.base.numerals import counted
 from runelift.runtime.records.format import show_seconds
 from runelift.runtime.records.statistics import median
 from runelift.runtime.tools.pages import charts
@@ -109,7 +110,8 @@ def versions_chart(entry: EntryTuning, final: Sequence[SideBySide]) -> Iterator[
            for row, name in enumerate(rows) if name in compared]
     if ran:
         series.insert(0, _series("tuned", 0, ran))
-    text = f"{len(plans)} ways to force versions on {len(rows)} datasets; 1 is the default."
+    text = (f"{counted(len(plans), 'way')} to force versions on {counted(len(rows), 'dataset')}; "
+            "1 is the default.")
     yield figure(charts.dots(
         f"{entry.forest.entry}: time of versions on each dataset", text,
         Axis("time of a run, relative to the default", lambda v: f"{v:g}×", logarithmic=True),

@@ -77,7 +77,7 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
 def _entry(entry: EntryTuning, left_out: list[HeldOut], finer: ConfirmedSizeGuards | None,
            final: Sequence[SideBySide]) -> Iterator[Markup]:
     if not entry.costs.datasets:
-        yield html.paragraph("No dataset was measured completely; the default thresholds stay.")
+        yield html.paragraph("No dataset has times of all versions; the default thresholds stay.")
         yield html.lines([each.strip().removeprefix("note: ") for each in report.failures(entry)])
         return
     yield html.section("Which version runs when", list(_decisions(entry, finer)), 3)

@@ -188,6 +188,21 @@ def test_slabs_have_no_parallelism(run: Run, tmp_path: Path) -> None:
     assert text.index("(group)") < text.index("(slabs)") < text.index("(merge)")
 
 
+def test_no_version_ran_in_place_of_others_where_a_call_failed(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scans.fut"
+    path.write_text(RAGGED.replace("i64.sum (", "i64.maximum (scan (+) 0 (").replace(
+        ")) ks", "))) ks").replace("100000 one 1000000", "3 one 400000"))
+    asked = "bench", path, "-r", "1", "--device", "pocl", "--only", "one", "--memory"
+    found = run(*asked, "1MB")
+    assert found.status == 1
+    assert "the longest has 400,000 elements" in found.out + found.err
+    assert "V4 could not run: " in found.err
+    assert "in its place" not in found.err
+    found = run(*asked, "4MB")
+    assert found.status == 0
+    assert "so others ran in its place: " in found.err
+
+
 def test_all_commands_predict_alike_for_rows_of_different_lengths(
         run: Run, tmp_path: Path) -> None:
     path = tmp_path / "squares.fut"

@@ -89,12 +89,30 @@ def test_a_message_that_is_too_long(size: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("further", [(), ("--strategy", "instrumentation")])
+def test_a_dataset_that_meets_no_choice_is_told(
+        program: Path, further: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """The loop has no iteration, so no version runs."""
+    program.write_text("""-- ==
+-- "none" input { 0i64 [[1i64, 2i64]] }
+-- "some" input { 1i64 [[1i64, 2i64]] }
+entry main [n][m] (t: i64) (xss: [n][m]i64): [n]i64 =
+  loop ys = replicate n 0 for _i < t do map2 (\\y xs -> y + i64.sum xs) ys xss
+""")
+    told = "Not used: none: its runs met no choice between versions"
+    for only, status in (("none", 1), ("o", 0)):
+        assert main(["autotune", str(program), *QUICK, "--only", only, *further]) == status
+        assert told in capsys.readouterr().out
+    assert main(["autotune", str(program), *QUICK, "--only", "some", *further]) == 0
+    assert told not in capsys.readouterr().out
+
+
 def test_nothing_is_measured(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The dataset has another output."""
     program.write_text(PROGRAM.replace("[3f32, 4f32]] }", "[3f32, 4f32]] } output { [0f32] }"))
     for further in ((), ("--json",)):
         assert main(["autotune", str(program), *QUICK, *further]) == 1
-        assert "no dataset was measured completely" in capsys.readouterr().err
+        assert "no dataset has times of all versions" in capsys.readouterr().err
     assert not program.with_name("p.fut.tuning").exists()
 
 
