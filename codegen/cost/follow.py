@@ -330,7 +330,7 @@ class Follower:
         if distance is None and (found := self._expected(loop)) is not None:
             mean, longest = found
             expected = mean, mean
-            here.region.reach("uneven", self.graph.over(longest, mean))
+            here.region.reach("uneven", self._uneven(mean, longest, bound, here))
             here.region.add("waits", here.longest, LOADS_BEFORE)
         self._loop(loop.body, here, loop, step, distance, expected=expected)
 
@@ -347,6 +347,18 @@ class Follower:
         count, among, longest = known
         mean = self.graph.over(count, self.graph.most(among, 1))
         return mean, self.graph.most(longest, mean)
+
+    def _uneven(self, mean: Expr, longest: Expr, bound: Form | None, here: Here) -> Expr:
+        """How many times as long as usual a work-item takes that meets the longest segment.
+
+        A work-item that walks through many segments meets others of usual length beside it.
+        """
+        graph, segments = self.graph, 1
+        for frame in here.frames:
+            if bound is not None and frame.item in self.forms.varies(bound):
+                segments = graph.mul(segments, frame.trips)
+        more = graph.add(graph.over(longest, mean), -1)
+        return graph.add(1, graph.over(more, graph.most(segments, 1)))
 
     def _loop(self, body: Sequence[Stm], here: Here, loop: imp.For | None, step: Form,
               distance: Form | None = None, likely: float = 1,
