@@ -6,7 +6,7 @@ when the program runs.  So if a map contains more parallelism, flattening keeps 
 They are guarded by how much parallelism each can use.  The tuner sets the thresholds of the guards.
 
 Read :mod:`~runelift.rewrite.flatten.nest` (the context Σ), then
-:mod:`~runelift.rewrite.flatten.rules` (G0 to G21), then :mod:`~runelift.rewrite.flatten.walk`
+:mod:`~runelift.rewrite.flatten.rules` (G0 to G23), then :mod:`~runelift.rewrite.flatten.walk`
 (which performs G0 and G6).
 """
 

@@ -291,7 +291,7 @@ def _sizes_of(exp: ir.Exp) -> Iterator[Atom]:
             for dim in space:
                 yield dim.width if dim.ragged is None else dim.ragged.total
                 if isinstance(exp, ir.SegRed) and dim.ragged is not None and (
-                        dim.ragged.sharing is Sharing.MERGE):
+                        dim.ragged.sharing in (Sharing.LANES, Sharing.MERGE)):
                     yield from dim.ragged.facts
             if isinstance(exp, ir.SegHist):
                 yield from (op.bins for op in exp.ops)

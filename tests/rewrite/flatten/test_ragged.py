@@ -65,6 +65,9 @@ PROGRAMS: dict[str, str] = {
     "filter": """entry main [n] (ks: [n]i64): [n](i64, i64) =
       map (\\k -> let ys = filter (\\i -> i * i % 7 < 3) (iota k)
                   in (i64.sum ys * length ys, if length ys > 2 then ys[2] else 0)) ks""",
+    "lengths of kept elements": """entry main [n] (ks: [n]i64): [n]i64 =
+      map (\\k -> let [q] (ys: [q]i64) = filter (\\i -> i % 3 == 0) (iota k)
+                 in i64.sum ys + i64.sum (iota (q + k))) ks""",
     "filter of rows": """entry main [n] (ks: [n]i64): [n](i64, i64) =
       map (\\k -> let ys = filter (< k) (map (* 3) (iota n))
                   in (i64.sum (map (\\y -> y * k) ys), length ys)) ks""",
@@ -187,6 +190,19 @@ def test_versions_agree_with_the_interpreter(name: str, simulator: str) -> None:
                                    for force in forces)):
             for a, b in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"{shape}")
+
+
+@pytest.mark.parametrize("name", ["lengths of kept elements", "three levels"])
+def test_neighbours_know_the_longest_of_lengths_that_no_guard_asks_for(name: str) -> None:
+    program = runelift.compile(PROGRAMS[name], device="pocl", policy="full")
+    forest = program.tree.entry("main")
+    assert Kind.LANES in [version.kind for version in forest.leaves()]
+    for lengths in LENGTHS.values():
+        args = arguments(name, lengths)
+        expected = interpret(program.compiled.core, "main", args)
+        for force in plans(forest):
+            found, _ = program.run("main", args, force=force)
+            np.testing.assert_array_equal(found[0], expected[0])
 
 
 def test_kinds_and_guards() -> None:
