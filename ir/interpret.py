@@ -18,7 +18,13 @@ from runelift.ir import syntax as ir
 from runelift.ir.base import failures
 from runelift.ir.base.array_limits import check_room
 from runelift.ir.base.deep import deeply, is_deep
-from runelift.ir.base.errors import CompilerBug, ProgramFailure, UserError, unknown_entry
+from runelift.ir.base.errors import (
+    CompilerBug,
+    ProgramFailure,
+    RunFailure,
+    UserError,
+    unknown_entry,
+)
 from runelift.ir.base.source import Loc
 from runelift.ir.length_facts import length_facts
 from runelift.ir.meaning import PLAIN, convert, operation
@@ -149,7 +155,7 @@ class Interpreter:
         """Bind the results of a statement."""
         try:
             values = self.exp(stm.exp, env, stm)
-        except ProgramFailure as failure:
+        except RunFailure as failure:
             raise failure if stm.loc is None or failure.args[1:] else located(
                 failure, stm.loc) from None
         except MemoryError as error:
@@ -240,7 +246,7 @@ class Interpreter:
                 return self._recursion(exp, env)
             case ir.Assert(cond, message, args):
                 if not atom(cond, env):
-                    raise ProgramFailure(message.format(*(atom(a, env) for a in args)))
+                    raise failures.failure(message.format(*(atom(a, env) for a in args)))
                 return []
             case ir.If(cond, then_, else_):
                 return self.body(then_ if atom(cond, env) else else_, dict(env))
@@ -512,6 +518,6 @@ class Interpreter:
         return results
 
 
-def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
+def located(failure: RunFailure, loc: Loc) -> RunFailure:
     """The failure with its place in the source and the calls that led there."""
-    return ProgramFailure("\n".join([f"{loc}: {failure.args[0]}", *loc.trace()]), loc)
+    return type(failure)("\n".join([f"{loc}: {failure.args[0]}", *loc.trace()]), loc)

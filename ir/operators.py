@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Body, Lambda, Operator, Param, PrimOp, Stm
-from runelift.ir.types import Const
+from runelift.ir.types import Const, i64
 
 
 def one_operation(names: Names, op: str, neutral: Const, result: str = "c") -> Operator:
@@ -19,6 +19,16 @@ def one_operation(names: Names, op: str, neutral: Const, result: str = "c") -> O
     left, right, out = (Param(names.fresh(base), prim) for base in ("a", "b", result))
     body = Body((Stm((out,), PrimOp(op, prim, (left.name, right.name))),), (out.name,))
     return Operator(Lambda((left, right), body, (prim,)), (neutral,), comm=True)
+
+
+def limited_sum(names: Names, most: int) -> Operator:
+    """The sum of two i64s from 0 to ``most``, which is at most ``most``: it never wraps around."""
+    left, right, room, part, out = (Param(names.fresh(base), Prim.I64)
+                                    for base in ("a", "b", "room", "part", "c"))
+    body = Body((Stm((room,), PrimOp("sub", Prim.I64, (i64(most), left.name))),
+                 Stm((part,), PrimOp("min", Prim.I64, (right.name, room.name))),
+                 Stm((out,), PrimOp("add", Prim.I64, (left.name, part.name)))), (out.name,))
+    return Operator(Lambda((left, right), body, (Prim.I64,)), (i64(0),), comm=True)
 
 
 def identity(params: tuple[Param, ...]) -> Lambda:

@@ -52,11 +52,15 @@ PARTS_OF_LONGEST = 4
 """A run of segments has room for this part of the longest beside another segment, at least."""
 
 
+MOST_ELEMENTS = 1 << 62
+"""The greatest sum of lengths: greater ones count as this, so that they never wrap around."""
+
+
 class Fact(IntEnum):
     """The places of facts about lengths in an array of them."""
 
     TOTAL = 0
-    """The sum of the lengths."""
+    """The sum of the lengths, at most ``MOST_ELEMENTS``."""
     LONGEST = 1
     """The greatest length."""
     LIVE = 2

@@ -353,7 +353,8 @@ class Follower:
 
         A work-item that walks through many segments meets others of usual length beside it.
         """
-        graph, segments = self.graph, 1
+        graph = self.graph
+        segments: Expr = 1
         for frame in here.frames:
             if bound is not None and frame.item in self.forms.varies(bound):
                 segments = graph.mul(segments, frame.trips)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.codegen.kernel import launch_builder as launches
+from runelift.codegen.kernel.collectives import combine
 from runelift.codegen.kernel.launch_builder import GROUP_COUNT, GROUP_ID, LID, LSIZE
 from runelift.codegen.kernel.sequential import KernelBuilder
 from runelift.codegen.passes.accesses import IS_FIRST
@@ -21,11 +22,11 @@ from runelift.codegen.segops.segred import combine_partials, if_last_group, tota
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
-from runelift.ir.operators import one_operation, side_by_side
+from runelift.ir.operators import limited_sum, one_operation, side_by_side
 from runelift.ir.prim import Prim
-from runelift.ir.ragged import Fact
+from runelift.ir.ragged import MOST_ELEMENTS, Fact
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import SegMap
+from runelift.ir.syntax import Operator, SegMap
 from runelift.ir.types import i64
 
 LENGTHS_PER_ITEM = 4
@@ -50,17 +51,19 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
     together = lowering.coherent
     group = lowering.group if lowering.interleave else Size.of(1)
     k = lowering.builder_of_groups()
-    all_facts = side_by_side([one_operation(k.names, op_, i64(0))
-                              for op_, _ in _FACTS.values()])
+    all_facts = side_by_side([
+        limited_sum(k.names, MOST_ELEMENTS) if fact is Fact.TOTAL else
+        one_operation(k.names, op_, i64(0)) for fact, (op_, _) in _FACTS.items()])
     arrays = launches.local_arrays(k, [all_facts], group)
-    found_here = total_of_group(k, all_facts, arrays[0], _totals(k, lengths, checks))
+    found_here = total_of_group(
+        k, all_facts, arrays[0], _totals(k, lengths, all_facts, checks))
     (out,) = lowering.results
 
     def write(facts: Sequence[Exp]) -> imp.Stm:
         return imp.If(IS_FIRST, tuple(out.write([lit(fact)], value)
                                       for fact, value in zip(Fact, facts, strict=True)))
 
-    def combine() -> None:
+    def combine_all() -> None:
         """Emit the combination of the facts of all groups."""
         k.emit(write(combine_partials(k, [all_facts], arrays, [partials], lit(0), imp.Var(count))))
 
@@ -69,7 +72,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
                                       for target, found in zip(partials, found_here, strict=True))))
         if together:
             with if_last_group(k, lit(0), imp.Var(count)):
-                combine()
+                combine_all()
     if together:
         k.emit(imp.If(op("eq", imp.Var(count), lit(1)), (write(found_here),), tuple(several)))
     else:
@@ -80,7 +83,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
     if not together:
         k = lowering.builder_of_groups()
         arrays = launches.local_arrays(k, [all_facts], group)
-        combine()
+        combine_all()
         lowering.launch_groups(k, "length_facts_final", Size.of(1), group)
         _announce(lowering, partials[0], out.mem)
 
@@ -94,7 +97,8 @@ def _announce(lowering: launches.Lowering, source: VName, target: VName | None) 
         launch.args.index(source), launch.args.index(target)))
 
 
-def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp.Var]:
+def _totals(k: KernelBuilder, lengths: VName, all_facts: Operator, checks: SegMap | None
+            ) -> list[imp.Var]:
     """Emit the pass of a work-item over its lengths; the facts that it finds.
 
     The loop only notes the first wrong point.  So it has no branch, and loads of several points are
@@ -118,8 +122,8 @@ def _totals(k: KernelBuilder, lengths: VName, checks: SegMap | None) -> list[imp
                 del k.failures[failures:]
             k.emit(*made)
         found = k.declare("length", Prim.I64, length_of(k, lengths, number))
-        for (op_, value), total in zip(_FACTS.values(), totals, strict=True):
-            k.emit(imp.Assign(total.name, imp.Apply(op_, Prim.I64, (total, value(found)))))
+        more = [k.declare("more", Prim.I64, value(found)) for _, value in _FACTS.values()]
+        combine(k, all_facts, totals, more, into=totals)
 
     bound = k.declare("bound", Prim.I64, k.array(lengths).shape[0])
     k.loop(bound, length, start=op("add", op("mul", GROUP_ID, LSIZE), LID),

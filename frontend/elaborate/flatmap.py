@@ -46,6 +46,7 @@ from runelift.frontend.elaborate.values import (
 from runelift.ir import syntax as ir
 from runelift.ir.analysis.placement import APPENDS
 from runelift.ir.analysis.unbounded import unbounded_size
+from runelift.ir.base import failures
 from runelift.ir.base.errors import Diagnostic, ProgramError
 from runelift.ir.base.source import Span
 from runelift.ir.names import VName
@@ -415,9 +416,17 @@ def _operation(arrays: Arrays, name: str, span: Span) -> Apply:
 
 
 def _offsets(arrays: Arrays, lengths: Dynamic, span: Span) -> Dynamic:
-    """The place of each row: the sum of the lengths before it."""
+    """The place of each row: the sum of the lengths before it, which must not wrap around."""
+    builder, subtract = arrays.builder, _operation(arrays, "sub", span)
     ends = arrays.scan(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64), lengths, span)
-    found = arrays.map(_operation(arrays, "sub", span), [ends, lengths], span)
+
+    def place(args: tuple[Value, ...]) -> Value:
+        (end,) = leaves(args[0])
+        fine = builder.op("le", Prim.I64, (i64(0), end.atom), span)
+        builder.emit_stm((), ir.Assert(fine, failures.ELEMENTS, ()), span)
+        return subtract(args)
+
+    found = arrays.map(place, [ends, lengths], span)
     assert isinstance(found, Dynamic)
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runelift.ir.base.errors import Code
+from runelift.ir.base.errors import Code, ProgramFailure, RunFailure, RunTooLarge
 
 
 def _failure(code: Code, text: str) -> str:
@@ -37,11 +37,18 @@ TOO_LARGE = _failure("too-large", "")
 """The beginning of a failure that is a limitation of Runelift, not a mistake of the program."""
 SEGMENTS = TOO_LARGE + ("Not supported: a map over {} rows of different lengths; at most 2^31 - 1 "
                         "are.")
+ELEMENTS = TOO_LARGE + ("Not supported: rows of different lengths that have 2^63 elements or more "
+                        "in all.")
 WINNERS = TOO_LARGE + ("Not supported: the derivative of a scatter of {} values; at most 2^31 - 1 "
                        "are.")
 CALLS = TOO_LARGE + ("Not supported: {} calls of '{}' side by side, inside of {} others: they need "
                      "more device memory than there is.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
+
+
+def failure(message: str) -> RunFailure:
+    """The failure with a message: a mistake of the program, or a limitation of Runelift."""
+    return (RunTooLarge if message.startswith(TOO_LARGE) else ProgramFailure)(message)
 
 
 def nonzero(divisor: object) -> str:

@@ -13,7 +13,7 @@ import pyopencl as cl
 
 from runelift.codegen.emit.signatures import FAILURE_ARGS
 from runelift.ir.base import failures
-from runelift.ir.base.errors import ProgramFailure, RunFailure, RunTooLarge
+from runelift.ir.base.errors import RunFailure
 from runelift.ir.prim import Prim
 from runelift.runtime.devices.build import Infeasible
 from runelift.runtime.devices.first_launch import is_narrow
@@ -372,5 +372,4 @@ def failure_at(place: str, message: str) -> RunFailure:
     """A failure at a place of the program: its first line, and the calls that led there."""
     first, *calls = place.split("\n") if place else ("",)
     text = f"{first}: {message}" if first else message
-    kind = RunTooLarge if message.startswith(failures.TOO_LARGE) else ProgramFailure
-    return kind("\n".join([text, *calls]))
+    return type(failures.failure(message))("\n".join([text, *calls]))

@@ -218,9 +218,10 @@ class Run(Issuer):
     def slab_size(self, bytes_each: int, longest: int) -> int:
         """The elements of a run of segments, of so many bytes each, for the memory there is."""
         pool, most = self._pool, self.device.info.global_bytes
-        size = elements_of_slab((most if pool.limit is None else pool.limit) - pool.live,
-                                bytes_each, longest)
-        self._slab = max(1, size >> self._shorter), longest
+        room = (most if pool.limit is None else pool.limit) - pool.live
+        self._slab = max(1, elements_of_slab(room, bytes_each, longest) >> self._shorter), longest
+        if longest > room:  # elements have a byte at least; sums of such lengths may wrap around
+            raise OutOfMemory(f"the longest row needs more than the {room:,} bytes that are free")
         return self._slab[0]
 
     def _has_shorter_slabs(self, number: int, version: int, reason: Exception) -> bool:

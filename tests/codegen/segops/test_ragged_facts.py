@@ -10,6 +10,7 @@ import pytest
 from runelift.codegen.kernel import launch_builder as launches
 from runelift.codegen.plan import plan
 from runelift.codegen.segops.ragged_facts import lower_facts
+from runelift.ir.length_facts import length_facts
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import Fact
@@ -29,10 +30,10 @@ from tests.codegen.harness import (
 
 
 def expected(lengths: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The facts by NumPy; a length below 0 is 0."""
+    """The facts by NumPy; a length below 0 is 0, and the greatest sum is 2^62."""
     found = np.maximum(lengths, 0)
-    return np.array([found.sum(), found.max(initial=0), (found > 0).sum(), (found ** 2).sum()],
-                    np.int64)
+    return np.array([min(sum(map(int, found)), 1 << 62), found.max(initial=0), (found > 0).sum(),
+                     (found ** 2).sum()], np.int64)
 
 
 def found_by(lengths: np.ndarray[Any, Any], device: dict[VName, int], on: str) -> Any:
@@ -60,10 +61,12 @@ def test_facts_are_those_of_numpy(group: int, lockstep: int, coherent: int, on: 
     device = {**DEVICE, plan.GROUP_SIZE: group, LOCKSTEP: lockstep, COHERENT: coherent}
     random = np.random.default_rng(group)
     for lengths in ([], [0], [7], [0] * 50, [-3, 2, -1], [1 << 20, 1, 2, 3, 4, 5, 8, 9, 1 << 29],
-                    [5] * 300, random.geometric(0.05, 200), [1 << 45]):
+                    [5] * 300, random.geometric(0.05, 200), [1 << 45], [1 << 61, 5, 1 << 60],
+                    [1 << 62] * 4, [(1 << 63) - 1] * 3, [1 << 57] * 128):
         given = np.array(lengths, np.int64)
         with np.errstate(over="ignore"):
             np.testing.assert_array_equal(found_by(given, device, on), expected(given))
+            np.testing.assert_array_equal(length_facts(given), expected(given))
 
 
 def test_processors_share_many_lengths() -> None:

@@ -90,6 +90,14 @@ def test_inside_of_a_map(program: runelift.Program) -> None:
     assert program.unused(ks).tolist() == ks.tolist()
 
 
+@pytest.mark.parametrize("entry", ["named", "wide", "pairs"])
+def test_rows_that_are_too_many_together(program: runelift.Program, entry: str) -> None:
+    """The sum of their lengths would wrap around."""
+    for ks in ([1 << 62] * 4, [5] + [1 << 61] * 8 + [3]):
+        with pytest.raises(runelift.CompilerLimitation, match="2\\^63 elements or more in all"):
+            getattr(program, entry)(np.array(ks, np.int64))
+
+
 def test_negative_length(program: runelift.Program) -> None:
     """A row of negative length fails as it does outside."""
     with pytest.raises(runelift.ProgramFailure, match="The size -1 is negative"):

@@ -23,6 +23,7 @@ from runelift.runtime.execution.run import Run
 from runelift.runtime.predictions.modelled_device import ModelledDevice, modelled
 from runelift.runtime.predictions.predict import predict_call
 from runelift.runtime.programs.program import Program
+from runelift.runtime.versions.forest import plans
 from tests.rewrite.flatten.test_ragged import LENGTHS, PROGRAMS, arguments
 from tests.runtime.memory.test_memory_run import measured
 
@@ -242,6 +243,17 @@ def test_a_row_that_is_too_long_is_refused_with_a_cure(program: Program) -> None
         program.memory = None
     with pytest.raises(UserError, match="split long rows, or take a device with more memory"):
         program.main(np.array([5, 1 << 40, 3]))
+
+
+@pytest.mark.parametrize("lengths", [[1 << 62] * 4, [1 << 60] * 16 + [5], [3, 1 << 61] * 4])
+@pytest.mark.parametrize("policy", ["all", "classic", "full"])
+def test_lengths_whose_sum_is_beyond_an_i64_are_refused(lengths: list[int], policy: str) -> None:
+    """The sum is 2^63 or 2^64, or wraps around to a few elements."""
+    program = runelift.compile(TEXT, device="pocl", tuning={}, policy=policy)
+    for force in ({}, *plans(program.tree.entry("main"))):
+        with pytest.raises((UserError, VersionUnavailable),
+                           match=r"Out of device memory|cannot run"):
+            program.run("main", [np.array(lengths)], force=force)
 
 
 def test_a_nest_that_would_need_100_gb_runs_in_slabs(program: Program) -> None:
