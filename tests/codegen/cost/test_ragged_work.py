@@ -94,6 +94,27 @@ def test_parts_of_processors_take_less_time_in_lanes() -> None:
     assert few.streams > 8 * many.streams
 
 
+def test_the_longest_segment_is_one_of_many_of_a_work_item() -> None:
+    """It is met once, however many segments the work-item walks through."""
+    source = "entry main [n] (ks: [n]i64) = map (\\k -> i64.maximum (scan (+) 0 (iota k))) ks"
+    host = compile_source(Source("scans", source)).plan("main")
+    kernel = next(k for k in plan.kernels(host.steps)
+                  if k.kind == "segmap" and any(p.name.base == "stride" for p in k.params))
+
+    def chain(longest: int, items: int) -> float:
+        known = {"n": N, "total": M, "longest": longest, "stride": longest + 8}
+        work = KernelCost(work_source(kernel))(items, 1, *(
+            known.get(name.base, 1) for name in argument_names(kernel)))
+        return work.steps * max(1.0, work.uneven)
+
+    mean = M // N
+    each = chain(mean, PARTS) / (N // PARTS * mean)  # steps for an element
+    for longest in (1000, 100_000):
+        for items in (PARTS, N):
+            more = chain(longest, items) - chain(mean, items)
+            assert more == pytest.approx((longest - mean) * each, rel=0.2)
+
+
 @pytest.mark.parametrize("element", ["v[c]", "#[unsafe] v[c % k]", "f32.i64 (c / 7)"])
 def test_lanes_of_elements_that_may_fail_or_divide_are_no_vectors(element: str) -> None:
     def work(element: str) -> Work:
