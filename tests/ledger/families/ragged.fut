@@ -1,4 +1,4 @@
--- Rows of different lengths: a sparse matrix by a vector, and sums of numbers that are not stored.
+-- Rows of different lengths: a sparse matrix by a vector, sums of numbers, and scans that are stored.
 
 -- sizes csr: n=2000000,len=uniform:8,start=offsets,k=total,m=2000000
 -- sizes csr: n=10000,len=equal:1000,start=offsets,k=total,m=10000
@@ -38,3 +38,10 @@ entry sums [n][k] (start: [n]i64) (len: [n]i64) (xs: [k]f32): [n]f32 =
 -- sizes squares: n=200,ks=alternating:100000; n=4500,ks=ascending:4500
 -- sizes squares: n=31,ks=geometric:40; n=5,ks=alternating:70
 entry squares [n] (ks: [n]i64): [n]i64 = map (\k -> i64.sum (map (\i -> i * i) (iota k))) ks
+
+-- sizes scanned: n=2000000,ks=uniform:8; n=10000,ks=equal:1000; n=300000,ks=geometric:256
+-- sizes scanned: n=1000000,ks=power:100000; n=100000,ks=one:10000000; n=1000000,ks=empty:0
+-- sizes scanned: n=200,ks=alternating:100000; n=4500,ks=ascending:4500
+-- sizes scanned: n=29,ks=geometric:37; n=6,ks=alternating:50
+entry scanned [n] (ks: [n]i64): [n]i64 =
+  map (\k -> i64.maximum (scan (+) 0 (map (\i -> i * i % 7 - 3) (iota k)))) ks
