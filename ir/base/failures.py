@@ -42,7 +42,7 @@ ELEMENTS = TOO_LARGE + ("Not supported: rows of different lengths that have 2^63
 WINNERS = TOO_LARGE + ("Not supported: the derivative of a scatter of {} values; at most 2^31 - 1 "
                        "are.")
 CALLS = TOO_LARGE + ("Not supported: {} calls of '{}' side by side, inside of {} others: they need "
-                     "more device memory than there is.")
+                     "more device memory than this run has.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 

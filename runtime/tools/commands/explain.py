@@ -148,7 +148,8 @@ def _take_topic(args: argparse.Namespace) -> None:
         args.schedule, args.file = False, Path(words.pop(0 if words[1].endswith(".fut") else 1))
     if len(words) > 1:
         raise UserError(f"'{words[0]:.80}' is no topic.  The topics are {', '.join(TOPICS)}."
-                        if not topic else "Which program?  Name one file behind the topic.")
+                        if not topic else
+                        f"Name one program behind the topic, not {' and '.join(map(repr, words))}.")
     for name in TOPICS[1:]:
         if getattr(args, name):
             warn(f"'explain --{name}' is written 'explain {name}' now.")

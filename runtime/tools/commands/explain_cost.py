@@ -60,7 +60,7 @@ def explain(args: argparse.Namespace, path: Path) -> None:
     show(f"Predicted for {device}")
     for each in found.values():
         show("\n\n".join(_texts(each)))
-    show(f"\n{call.legend(each for entry in found.values() for each in entry.calls)}")
+    show(f"\n{call.legend([each for entry in found.values() for each in entry.calls])}")
 
 
 def predicted_program(args: argparse.Namespace, path: Path) -> tuple[LoadedProgram, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,10 @@ from runelift.runtime.versions.forest import Alternative, Forest, Site
 from runelift.runtime.versions.size_names import show_name
 from runelift.runtime.versions.version_names import described_version, labels, version_name
 
-LEGEND = ("* runs by default.  Bytes are those that move between memory and chip, as estimated "
-          "from sizes.  'longest' has the steps of the work-item with most.  All costs are "
-          "predicted, not measured.")
+STAR = "* runs by default.  "
+BYTES = "Bytes are those that move between memory and chip, as estimated from sizes.  "
+LONGEST = "'longest' has the steps of the work-item with most.  "
+PREDICTED = "All costs are predicted, not measured."
 UNKNOWN = ("  With ≥, launches whose sizes the program computes count as starts alone.  Loops "
            "whose length it computes count once, and so do functions that call themselves.")
 HEAD = ("version", "launches", "bytes", "operations", "longest", "predicted", "bound by")
@@ -63,9 +64,11 @@ def render(found: ExplainedCost) -> str:
     return "\n".join(_lines(found))
 
 
-def legend(found: Iterable[ExplainedCost]) -> str:
-    """The line below calls."""
-    return LEGEND + UNKNOWN * any(map(_has_unknown, found))
+def legend(found: Collection[ExplainedCost]) -> str:
+    """The line below calls, which tells about marks and columns if there are versions."""
+    choices = any(each.prediction.choices for each in found)
+    return (STAR * choices + BYTES + LONGEST * choices + PREDICTED
+            + UNKNOWN * any(map(_has_unknown, found)))
 
 
 def _has_unknown(found: ExplainedCost) -> bool:

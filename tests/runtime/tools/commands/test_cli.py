@@ -531,7 +531,7 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 =
 @pytest.mark.parametrize(("options", "said"), [
     (["schedule"], "Which program?"), (["--memory"], "Which program?"),
     (["G7"], "'runelift rules G7' shows the rule"),
-    (["memory", "FILE", "FILE"], "Name one file"), (["cots", "FILE"], "'cots' is no topic"),
+    (["memory", "FILE", "FILE"], "Name one program"), (["cots", "FILE"], "'cots' is no topic"),
     (["--steps", "FILE"], "--steps goes with 'explain schedule'"),
     (["FILE", "--sizes", "n=3"], "--sizes goes with 'explain memory'")])
 def test_explain_says_what_is_missing(run: Run, program: Path, options: list[str], said: str

@@ -227,6 +227,7 @@ def test_what_the_program_computes_is_said_to_be_unknown(
     text = capsys.readouterr().out
     assert "main, n=1000: predicted ≥ " in text
     assert "main.versions_0 [2:3]: what decides is found when the program runs" in text
+    assert "runs by default" not in text, "there is no table, so no star"
     assert main([*wanted, "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["result"]["entries"]["main"]["inputs"].values()
     assert f"({found['unknown_launches']:.0f} of unknown size)" in text
@@ -234,5 +235,6 @@ def test_what_the_program_computes_is_said_to_be_unknown(
     path.write_text(ROWS)
     assert main(["explain", "cost", str(path), "--as-device", "h200"]) == 0
     known = capsys.readouterr().out
+    assert "* runs by default." in known
     assert "unknown size" not in known
     assert "≥" not in known
