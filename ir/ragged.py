@@ -53,7 +53,7 @@ PARTS_OF_LONGEST = 4
 
 
 MOST_ELEMENTS = 1 << 62
-"""The greatest sum of lengths: greater ones count as this, so that they never wrap around."""
+"""The greatest sum of lengths.  Larger sums count as this number, so no sum wraps around."""
 
 
 class Fact(IntEnum):

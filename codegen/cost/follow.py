@@ -349,9 +349,9 @@ class Follower:
         return mean, self.graph.most(longest, mean)
 
     def _uneven(self, mean: Expr, longest: Expr, bound: Form | None, here: Here) -> Expr:
-        """How many times as long as usual a work-item takes that meets the longest segment.
+        """The time of the work-item that meets the longest segment, by that of a usual one.
 
-        A work-item that walks through many segments meets others of usual length beside it.
+        If a work-item walks through many segments, the longest is only one of them.
         """
         graph = self.graph
         segments: Expr = 1
