@@ -21,7 +21,7 @@ from runelift.codegen.segops.ragged import length_of
 from runelift.codegen.segops.segred import combine_partials, if_last_group, total_of_group
 from runelift.ir import imp
 from runelift.ir.imp import Exp
-from runelift.ir.names import VName
+from runelift.ir.names import Names, VName
 from runelift.ir.operators import limited_sum, one_operation, side_by_side
 from runelift.ir.prim import Prim
 from runelift.ir.ragged import MOST_ELEMENTS, Fact
@@ -51,9 +51,7 @@ def lower_facts(lowering: launches.Lowering, lengths: VName, segments: Size,
     together = lowering.coherent
     group = lowering.group if lowering.interleave else Size.of(1)
     k = lowering.builder_of_groups()
-    all_facts = side_by_side([
-        limited_sum(k.names, MOST_ELEMENTS) if fact is Fact.TOTAL else
-        one_operation(k.names, op_, i64(0)) for fact, (op_, _) in _FACTS.items()])
+    all_facts = side_by_side([operator(k.names) for operator, _ in _FACTS.values()])
     arrays = launches.local_arrays(k, [all_facts], group)
     found_here = total_of_group(
         k, all_facts, arrays[0], _totals(k, lengths, all_facts, checks))
@@ -149,9 +147,14 @@ def _noted(code: Sequence[imp.Stm], wrong: imp.Var, point: Exp) -> list[imp.Stm]
     return noted
 
 
-_FACTS: Mapping[Fact, tuple[str, Callable[[Exp], Exp]]] = {
-    Fact.TOTAL: ("add", lambda length: length),
-    Fact.LONGEST: ("max", lambda length: length),
-    Fact.LIVE: ("add", lambda length: op("min", length, lit(1))),
-    Fact.SQUARES: ("add", lambda length: op("mul", length, length))}
-"""The operations that combine facts, and the facts about one length."""
+def _operation(op_: str) -> Callable[[Names], Operator]:
+    """The maker of an operation on facts, whose neutral element is 0."""
+    return lambda names: one_operation(names, op_, i64(0))
+
+
+_FACTS: Mapping[Fact, tuple[Callable[[Names], Operator], Callable[[Exp], Exp]]] = {
+    Fact.TOTAL: (lambda names: limited_sum(names, MOST_ELEMENTS), lambda length: length),
+    Fact.LONGEST: (_operation("max"), lambda length: length),
+    Fact.LIVE: (_operation("add"), lambda length: op("min", length, lit(1))),
+    Fact.SQUARES: (_operation("add"), lambda length: op("mul", length, length))}
+"""The operators that combine facts, and the facts about one length."""
