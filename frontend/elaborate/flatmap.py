@@ -70,11 +70,15 @@ FEW = 32
 
 
 class _Made(NamedTuple):
-    """The arrays with a row or value for each point, as :class:`Joined` has them."""
+    """The arrays with a row or value for each point, as :class:`Joined` has them.
+
+    There are ``offsets`` if rows were put to them.
+    """
 
     lengths: Dynamic
     data: list[Dynamic]
     values: list[Dynamic]
+    offsets: Dynamic | None = None
 
 
 class Point:
@@ -138,7 +142,7 @@ def flatmap(e: Evaluator, f: Point, array: Value, span: Span) -> Joined:
         made = _by_element(arrays, f, array, span)
     else:
         made = _by_point(e, f, array, turns, rows, kept)
-    offsets = _offsets(arrays, made.lengths, span)
+    offsets = made.offsets or _offsets(arrays, made.lengths, span)
     data = rebuild(row, iter(made.data))
     return Joined(made.lengths, _flags(arrays, made.lengths, offsets, outer_size(data), span),
                   offsets, data, None if value is None else rebuild(value, iter(made.values)))
@@ -187,7 +191,7 @@ def _by_element(arrays: Arrays, f: Point, array: Value, span: Span) -> _Made:
         return _Alone(arrays, scope, begin, span).element(row, inside)
 
     data = list(leaves(arrays.map(element, [rows, places], span)))
-    return _Made(lengths, data, f.values(arrays, array, span))
+    return _Made(lengths, data, f.values(arrays, array, span), offsets)
 
 
 class _Alone:
@@ -294,14 +298,14 @@ def _written(arrays: Arrays, f: Point, array: Value, rows: Sequence[Dynamic],
         return replace(acc, token=Dynamic(builder.emit1(loop, Prim.BOOL, "acc", span), Prim.BOOL))
 
     data = arrays.accumulate(TupleValue(blanks), None, write, TupleValue((array, offsets)), span)
-    return _Made(lengths, list(leaves(data)), f.values(arrays, array, span))
+    return _Made(lengths, list(leaves(data)), f.values(arrays, array, span), offsets)
 
 
 def _places(arrays: Arrays, f: Point, array: Value, span: Span) -> tuple[Dynamic, Dynamic, Atom]:
     """The lengths and offsets of all rows, and the sum of the lengths."""
     lengths = arrays.map(f.length, [array], span)
     assert isinstance(lengths, Dynamic)
-    offsets = _offsets(arrays, lengths, span)
+    offsets = _offsets(arrays, lengths, span, checked=True)
     (total,) = leaves(arrays.reduce(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64),
                                     lengths, span))
     return lengths, offsets, total.atom
@@ -415,13 +419,18 @@ def _operation(arrays: Arrays, name: str, span: Span) -> Apply:
     return run
 
 
-def _offsets(arrays: Arrays, lengths: Dynamic, span: Span) -> Dynamic:
-    """The place of each row: the sum of the lengths before it, which must not wrap around."""
+def _offsets(arrays: Arrays, lengths: Dynamic, span: Span, *, checked: bool = False) -> Dynamic:
+    """The place of each row: the sum of the lengths before it.
+
+    It must be ``checked`` that no sum wraps around, unless the rows are in memory already.
+    """
     builder, subtract = arrays.builder, _operation(arrays, "sub", span)
     ends = arrays.scan(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64), lengths, span)
 
     def place(args: tuple[Value, ...]) -> Value:
         (end,) = leaves(args[0])
+        if not checked:
+            return subtract(args)
         fine = builder.op("le", Prim.I64, (i64(0), end.atom), span)
         builder.emit_stm((), ir.Assert(fine, failures.ELEMENTS, ()), span)
         return subtract(args)
