@@ -246,7 +246,8 @@ class Interpreter:
                 return self._recursion(exp, env)
             case ir.Assert(cond, message, args):
                 if not atom(cond, env):
-                    raise failures.failure(message.format(*(atom(a, env) for a in args)))
+                    raise failures.kind_of(message)(
+                        message.format(*(atom(a, env) for a in args)))
                 return []
             case ir.If(cond, then_, else_):
                 return self.body(then_ if atom(cond, env) else else_, dict(env))

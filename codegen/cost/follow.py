@@ -353,10 +353,10 @@ class Follower:
 
         If a work-item walks through many segments, the longest is only one of them.
         """
-        graph = self.graph
+        graph, varies = self.graph, () if bound is None else self.forms.varies(bound)
         segments: Expr = 1
         for frame in here.frames:
-            if bound is not None and frame.item in self.forms.varies(bound):
+            if frame.item in varies:
                 segments = graph.mul(segments, frame.trips)
         more = graph.add(graph.over(longest, mean), -1)
         return graph.add(1, graph.over(more, graph.most(segments, 1)))

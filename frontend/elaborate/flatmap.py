@@ -428,11 +428,10 @@ def _offsets(arrays: Arrays, lengths: Dynamic, span: Span, *, checked: bool = Fa
     ends = arrays.scan(_operation(arrays, "add", span), Dynamic(i64(0), Prim.I64), lengths, span)
 
     def place(args: tuple[Value, ...]) -> Value:
-        (end,) = leaves(args[0])
-        if not checked:
-            return subtract(args)
-        fine = builder.op("le", Prim.I64, (i64(0), end.atom), span)
-        builder.emit_stm((), ir.Assert(fine, failures.ELEMENTS, ()), span)
+        if checked:
+            (end,) = leaves(args[0])
+            fine = builder.op("le", Prim.I64, (i64(0), end.atom), span)
+            builder.emit_stm((), ir.Assert(fine, failures.ELEMENTS, ()), span)
         return subtract(args)
 
     found = arrays.map(place, [ends, lengths], span)

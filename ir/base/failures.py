@@ -46,9 +46,9 @@ CALLS = TOO_LARGE + ("Not supported: {} calls of '{}' side by side, inside of {}
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 
-def failure(message: str) -> RunFailure:
-    """The failure with a message: a mistake of the program, or a limitation of Runelift."""
-    return (RunTooLarge if message.startswith(TOO_LARGE) else ProgramFailure)(message)
+def kind_of(message: str) -> type[RunFailure]:
+    """The class of a failure: a mistake of the program, or a limitation of Runelift."""
+    return RunTooLarge if message.startswith(TOO_LARGE) else ProgramFailure
 
 
 def nonzero(divisor: object) -> str:

@@ -372,4 +372,4 @@ def failure_at(place: str, message: str) -> RunFailure:
     """A failure at a place of the program: its first line, and the calls that led there."""
     first, *calls = place.split("\n") if place else ("",)
     text = f"{first}: {message}" if first else message
-    return type(failures.failure(message))("\n".join([text, *calls]))
+    return failures.kind_of(message)("\n".join([text, *calls]))

@@ -74,10 +74,14 @@ def test_factors_to_unroll_by_beside_while_loops(body: str, sweeps: bool) -> Non
              if each.parameter.quantity is Quantity.UNROLL}
     assert names
     for force in plans(compiled.tree.entry("main"))[:None if sweeps else 1]:
-        (found,), _ = compiled.run("main", args, force=force, thresholds=dict.fromkeys(names, 2))
-        assert found == expected
-    texts = [(any(isinstance(stm, imp.While) for stm in statements(kernel.body)),
-              opencl_source(kernel, 0, dict.fromkeys(kernel.built_for, 2)))
-             for kernel in kernels(compiled.compiled.plan("main").steps)]
-    assert any(repeats for repeats, _ in texts)
-    assert {repeats for repeats, text in texts if "#pragma unroll 2\n" in text} == {False}
+        for times in (1, 2, 4) if sweeps else (2,):
+            (found,), _ = compiled.run("main", args, force=force,
+                                       thresholds=dict.fromkeys(names, times))
+            assert found == expected
+    for times in (1, 2, 4):
+        texts = [(any(isinstance(stm, imp.While) for stm in statements(kernel.body)),
+                  opencl_source(kernel, 0, dict.fromkeys(kernel.built_for, times)))
+                 for kernel in kernels(compiled.compiled.plan("main").steps)]
+        assert any(repeats for repeats, _ in texts)
+        assert {repeats for repeats, text in texts
+                if f"#pragma unroll {times}\n" in text} == {False}
